@@ -1,0 +1,54 @@
+// What every subcommand shares: the global options, how results and progress are shown, and how a subcommand is added.
+// A cmd_<name>.cpp parses, calls the library and prints; no algorithm lives here.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "cpfm/data.hpp"
+#include "cpfm/progress.hpp"
+
+namespace cpfm::app {
+
+using Json = nlohmann::ordered_json;
+
+struct Context {
+  bool json = false, quiet = false, verbose = false;
+  int threads = 0;
+  std::uint64_t seed = 1;
+
+  std::unique_ptr<Progress> progress() const;
+  // With --json: the one object on stdout.
+  void print(const Json& result) const;
+};
+
+// The options that say what DATA is and how to read it.
+struct DataOptions {
+  std::string source;
+  ReadOptions read;
+  std::string standardize = "none", part = "all";
+  double test_fraction = 0.2;
+
+  void add_to(CLI::App& command);
+  // Reads, takes the part asked for, standardizes.
+  Dataset load(const Context& context) const;
+
+ private:
+  std::string image_shape_, header_ = "auto", image_fit_ = "crop", image_color_ = "auto";
+};
+
+// Each adds its subcommand; the chosen one's callback does the work.
+void add_data_command(CLI::App& app, Context& context);
+void add_info_command(CLI::App& app, Context& context);
+
+// The options in force for the chosen command, as the TOML that --config reads.
+std::string effective_config(const CLI::App& app);
+
+// One paragraph for --version.
+std::string version_text();
+
+}  // namespace cpfm::app

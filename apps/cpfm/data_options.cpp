@@ -1,0 +1,89 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <charconv>
+
+#include "cli.hpp"
+#include "cpfm/error.hpp"
+
+namespace cpfm::app {
+namespace {
+
+// "3x32x32" or "28x28"
+ImageShape parse_image_shape(const std::string& text) {
+  std::vector<int> sides;
+  const char* at = text.data();
+  const char* const end = text.data() + text.size();
+  while (at < end) {
+    int side = 0;
+    const auto [next, problem] = std::from_chars(at, end, side);
+    if (problem != std::errc{} || side < 1 || (next < end && *next != 'x')) break;
+    sides.push_back(side);
+    at = next < end ? next + 1 : next;
+  }
+  if (at != end || text.ends_with('x')) sides.clear();
+  if (sides.size() == 2) sides.insert(sides.begin(), 1);
+  if (sides.size() != 3 || (sides[0] != 1 && sides[0] != 3)) {
+    throw Error("--image", fmt::format("'{}' is not a picture's shape", text), "HxW for grey, or CxHxW with C = 1 or 3, as 3x32x32");
+  }
+  return {sides[0], sides[1], sides[2]};
+}
+
+}  // namespace
+
+void DataOptions::add_to(CLI::App& command) {
+  command.add_option("DATA", source, "A file or folder, - for CSV on stdin, or the built-in digits")->required();
+  const char* group = "Reading DATA";
+  command.add_option("--labels", read.labels, "Classes: a column of DATA (name or number), obs:NAME, or a file")
+      ->group(group);
+  command.add_option("--property", read.properties, "A measured quantity, named as labels are; may be repeated")
+      ->group(group)
+      ->allow_extra_args(false);
+  command.add_option("--ignore", read.ignore, "A column to leave out; may be repeated")->group(group)->allow_extra_args(false);
+  command.add_option("--key", read.key, "Which array of an npz or HDF5 file holds the samples")->group(group);
+  command.add_option("--limit", read.limit, "Read the first N samples only")->group(group);
+  const auto add_choice = [&](const char* name, std::string& value, const std::vector<std::string>& choices, const char* what) {
+    command.add_option(name, value, what)
+        ->check(CLI::IsMember(choices))
+        ->option_text(fmt::format("{}={}", fmt::join(choices, "|"), value))
+        ->capture_default_str()
+        ->group(group);
+  };
+  add_choice("--header", header_, {"auto", "yes", "no"}, "Whether a table's first row names its columns");
+  command.add_option("--image", image_shape_, "Rows are pictures of this shape, HxW or CxHxW")->group(group);
+  command.add_option("--image-size", read.image_size, "Bring every picture of a folder to N x N pixels")
+      ->check(CLI::Range(1, 4096))
+      ->group(group);
+  add_choice("--image-fit", image_fit_, {"crop", "stretch", "pad"}, "How pictures meet the square");
+  add_choice("--image-color", image_color_, {"auto", "grey", "color"}, "Channels of the pictures of a folder");
+  add_choice("--standardize", standardize, {"none", "unit", "zscore", "image"}, "Bring values to a common scale");
+  add_choice("--part", part, {"all", "train", "test"}, "Which part of a random split by --seed to take");
+  command.add_option("--test-fraction", test_fraction, "Share of the samples in the test part")->capture_default_str()->group(group);
+}
+
+Dataset DataOptions::load(const Context& context) const {
+  ReadOptions options = read;
+  const auto progress = context.progress();
+  options.progress = progress.get();
+  if (!image_shape_.empty()) options.image = parse_image_shape(image_shape_);
+  options.header = header_ == "yes" ? Header::kYes : header_ == "no" ? Header::kNo : Header::kAuto;
+  options.image_fit = image_fit_ == "pad" ? ImageFit::kPad : image_fit_ == "stretch" ? ImageFit::kStretch : ImageFit::kCrop;
+  options.image_color = image_color_ == "grey" ? ImageColor::kGrey : image_color_ == "color" ? ImageColor::kColor : ImageColor::kAuto;
+  const Standardize mode = parse_standardize(standardize);
+  Dataset data = read_dataset(source, options);
+  // The scale is the training part's, whichever part is taken: that is what a model would have seen.
+  Standardizer scale;
+  if (part == "all") {
+    scale = Standardizer::fit(data, mode);
+  } else {
+    Dataset test = split_off(data, test_fraction, context.seed);
+    scale = Standardizer::fit(data, mode);
+    if (part == "test") data = std::move(test);
+  }
+  scale.apply(data.samples.view());
+  if (mode == Standardize::kImage) data.value_range = {-1, 1};
+  else if (mode != Standardize::kNone) data.value_range.reset();
+  return data;
+}
+
+}  // namespace cpfm::app

@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+"""Writes the seeds under fuzz/corpus/: small valid files of every format, and the mistakes worth starting from.
+
+    python3 fuzz/make_corpus.py
+
+Plain Python, and the same bytes every time, so that a change of the seeds is a readable change of this file. Inputs that a
+fuzzer found are kept beside the seeds as found-*, which this script leaves alone.
+"""
+import gzip
+import json
+import pathlib
+import struct
+
+CORPUS = pathlib.Path(__file__).parent / "corpus"
+
+
+def gz(data):
+    return gzip.compress(data, mtime=0)
+
+
+def npy(descr, shape, data, fortran=False, version=1, header=None):
+    text = header or "{'descr': '%s', 'fortran_order': %s, 'shape': %s, }" % (descr, fortran, shape)
+    length = struct.pack("<H" if version == 1 else "<I", len(text) + 1)
+    return b"\x93NUMPY" + bytes([version, 0]) + length + text.encode() + b"\n" + data
+
+
+def npy_seeds():
+    numbers = {"b1": "?", "i1": "b", "u1": "B", "i2": "h", "u2": "H", "i4": "i", "u4": "I", "i8": "q", "u8": "Q",
+               "f2": "e", "f4": "f", "f8": "d"}
+    for descr, code in numbers.items():
+        order = "|" if descr[1] == "1" else "<"
+        yield descr, npy(order + descr, (2, 3), struct.pack("<6" + code, *range(6)))
+    six = struct.pack("<6f", *range(6))
+    yield "big-endian", npy(">f4", (2, 3), struct.pack(">6f", *range(6)))
+    yield "fortran", npy("<f4", (2, 3), six, fortran=True)
+    yield "fortran-gz", gz(npy("<f4", (2, 3), six, fortran=True))
+    yield "fortran-3d", npy("|u1", (2, 2, 2), bytes(range(8)), fortran=True)
+    yield "images-grey", npy("|u1", (3, 4, 4), bytes(range(48)))
+    yield "images-chw", npy("|u1", (2, 3, 4, 4), bytes(range(96)))
+    yield "images-hwc", npy("|u1", (2, 4, 4, 3), bytes(range(96)))
+    yield "vector", npy("<i8", "(4,)", struct.pack("<4q", 0, 1, -1, 2))
+    yield "scalar", npy("<f4", "()", struct.pack("<f", 1))
+    yield "empty", npy("<f4", (0, 3), b"")
+    yield "version-2", npy("<f4", (2, 3), six, version=2)
+    yield "version-3", npy("<f4", (2, 3), six, version=3)
+    yield "gz", gz(npy("<f4", (2, 3), six))
+    yield "gz-two-members", gz(npy("<f4", (2, 3), six)[:40]) + gz(npy("<f4", (2, 3), six)[40:])
+    yield "text-u", npy("<U2", "(3,)", "a\0bcb\0".encode("utf-32-le"))
+    yield "text-u-big", npy(">U1", "(2,)", "xé".encode("utf-32-be"))
+    yield "text-s", npy("|S2", "(3,)", b"a\0bcb\0")
+    yield "bad-text-wide", npy("|S99999999999", "(0,)", b"")  # found: believed before anything was read
+    yield "bad-text-wide-gz", gz(npy("|S200000000", "(1,)", b"abc"))
+    yield "nan", npy("<f4", (2, 1), struct.pack("<2f", 1, float("nan")))
+    yield "bad-short", npy("<f4", (2, 3), six[:-1])
+    yield "bad-long", npy("<f4", (2, 3), six + b"x")
+    yield "bad-huge", npy("<f4", (1 << 40, 3), six)
+    yield "bad-huge-gz", gz(npy("<f4", (1 << 40, 3), six))
+    yield "bad-overflow", npy("<f8", (1 << 61, 3), six)
+    yield "bad-record", npy("", "", six, header="{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2,)}")
+    yield "bad-complex", npy("<c8", (2, 3), six)
+    yield "bad-object", npy("|O", (2, 3), six)
+    yield "bad-key", npy("", "", six, header='{"descr": "<f4", "order": False, "shape": (2, 3)}')
+    yield "bad-header", npy("", "", six, header="{'descr': '<f4', 'fortran_order': Maybe, 'shape': (2, -3)}")
+    yield "bad-version", b"\x93NUMPY\x09\x00\x02\x00{}"
+
+
+def csv_seeds():
+    labels, header_yes, header_no, limit, properties, ignore, tsv, pieces = 1, 2, 6, 8, 16, 32, 64, 128
+    yield "plain", b"\0" b"1,2,3\n4,5,6\n7,8,9\n"
+    yield "header", b"\0" b"a,b,c\n1,2,3\n4,5,6\n"
+    yield "header-yes", bytes([header_yes]) + b"1,2\n3,4\n5,6\n"
+    yield "header-no", bytes([header_no]) + b"1,2\n3,4\n"
+    yield "labels", bytes([labels]) + b"kind,x,y\ncat,1,2\ndog,3,4\ncat,5,6\n"
+    yield "labels-numbers", bytes([labels]) + b"3,1.5\n-1,2.5\n10,3.5\n,4.5\n"
+    yield "limit", bytes([limit]) + b"1,2\n3,4\n5,6\n"
+    yield "roles", bytes([labels | properties | ignore]) + b"l,p,i,x\n1,.5,?,2\n2,1e3,?,-2\n"
+    yield "tabs", bytes([tsv]) + b"a\tb\n1\t2\n3\t4\n"
+    yield "semicolons", b"\0" b"1;2\r\n3;4\r\n"
+    yield "spaces", b"\0" b"1   2 3\n 4 5 6\n"
+    yield "one-column", b"\0" b"1\n2\n\n3"
+    yield "quotes", b"\0" b'"a ""b""","c\nd"\n"1","2"\n3,4\n'
+    yield "bom-cr", b"\0" b"\xef\xbb\xbfx,y\r1,2\r3,4\r"
+    yield "numbers", b"\0" b"+1,-2.5e-3,1e38,0x1p3\n.5,5.,1e-320,00\n"
+    yield "pieces", bytes([pieces]) + b'a,"b ""c""",d\r\n1.25,"2",3\r\n-4,5e-1,6\n'
+    yield "gz", b"\0" + gz(b"1,2,3\n4,5,6\n")
+    yield "bad-ragged", b"\0" b"1,2\n3\n"
+    yield "bad-text", b"\0" b"1,2\n3,x\n"
+    yield "bad-empty-cell", b"\0" b"1,2\n3,\n"
+    yield "bad-nan", b"\0" b"1,nan\ninf,1e99\n"
+    yield "bad-quote", b"\0" b'"open,1\n2,3\n'
+    yield "bad-labels-only", bytes([labels]) + b"1\n2\n"
+    yield "bad-header-only", bytes([header_yes]) + b"a,b\n"
+    yield "bad-gz", b"\0" + gz(b"1,2,3\n4,5,6\n")[:-9]
+
+
+def idx(code, dims, data):
+    return bytes([0, 0, code, len(dims)]) + struct.pack(">%dI" % len(dims), *dims) + data
+
+
+def idx_seeds():
+    for name, code, letter in [("u8", 8, "B"), ("i8", 9, "b"), ("i16", 11, "h"), ("i32", 12, "i"), ("f32", 13, "f"),
+                               ("f64", 14, "d")]:
+        yield name, idx(code, [2, 3], struct.pack(">6" + letter, *range(6)))
+    yield "images", idx(8, [2, 4, 4], bytes(range(32)))
+    yield "images-gz", gz(idx(8, [2, 4, 4], bytes(range(32))))
+    yield "images-colour", idx(8, [2, 4, 4, 3], bytes(range(96)))
+    yield "labels", idx(8, [5], bytes(range(5)))
+    yield "bad-type", idx(7, [2, 3], bytes(6))
+    yield "bad-short", idx(8, [2, 3], bytes(5))
+    yield "bad-long", idx(8, [2, 3], bytes(7))
+    yield "bad-no-dims", idx(8, [], b"")
+    yield "bad-huge", idx(14, [0xFFFFFFFF] * 2, bytes(8))
+    yield "bad-huge-gz", gz(idx(14, [0xFFFFFFFF] * 2, bytes(8)))
+    yield "bad-overflow", idx(14, [0xFFFFFFFF] * 9, bytes(8))
+    yield "bad-many-dims", idx(8, [1] * 255, bytes(1))
+
+
+def cifar_seeds():
+    def record(label):
+        return bytes([label]) + bytes(i % 251 for i in range(3072))
+    yield "one", record(3)
+    yield "two", record(0) + record(9)
+    yield "gz", gz(record(1) + record(2) + record(3))
+    yield "bad-class", record(1) + record(10)
+    yield "bad-short", record(1)[:100]
+    yield "bad-short-gz", gz(record(1) + record(2)[:100])
+    yield "bad-empty", b""
+    yield "bad-empty-gz", gz(b"")
+
+
+def tensors(header, data=b""):
+    text = header if isinstance(header, bytes) else json.dumps(header, separators=(",", ":")).encode()
+    return struct.pack("<Q", len(text)) + text + data
+
+
+def entry(dtype, shape, begin, end):
+    return {"dtype": dtype, "shape": shape, "data_offsets": [begin, end]}
+
+
+def tensor_file_seeds():
+    sizes = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I64": 8, "I32": 4, "U8": 1, "BOOL": 1}
+    for dtype, size in sizes.items():
+        yield dtype.lower(), tensors({"t": entry(dtype, [2, 3], 0, 6 * size)}, bytes(range(6 * size)))
+    version = {"cpfm.format_version": "1", "cpfm.kind": "model"}
+    yield "model", tensors({"__metadata__": version, "net.0.weight": entry("F32", [2, 2], 0, 16),
+                            "net.0.bias": entry("F32", [2], 16, 24), "mask": entry("BOOL", [3], 24, 27)}, bytes(27))
+    yield "scalar", tensors({"t": entry("F64", [], 0, 8)}, bytes(8))
+    yield "empty", tensors({})
+    yield "zero-size", tensors({"a": entry("F32", [0], 0, 0), "b": entry("U8", [4], 0, 4), "c": entry("I64", [3, 0], 4, 4)},
+                               bytes(4))
+    yield "padded", tensors(b'{"t":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}      ', b"x")
+    yield "escapes", tensors(b'{"\\u00e9\\ud83d\\ude00\\n":{"shape":[0],"dtype":"U8","data_offsets":[0,0]}}')
+    yield "bad-version", tensors({"__metadata__": {"cpfm.format_version": "2"}})
+    yield "bad-metadata", tensors({"__metadata__": {"a": 1}})
+    yield "bad-gap", tensors({"t": entry("U8", [2], 1, 3)}, bytes(3))
+    yield "bad-overlap", tensors({"a": entry("U8", [2], 0, 2), "b": entry("U8", [2], 1, 3)}, bytes(3))
+    yield "bad-trailing", tensors({"t": entry("U8", [2], 0, 2)}, bytes(3))
+    yield "bad-backwards", tensors({"t": entry("U8", [2], 2, 0)}, bytes(2))
+    yield "bad-overflow", tensors({"t": entry("F64", [1 << 32, 1 << 32], 0, 0)})
+    yield "bad-dtype", tensors({"t": entry("F8", [2], 0, 2)}, bytes(2))
+    yield "bad-shape", tensors({"t": entry("U8", [-2, 1.5, 1 << 64], 0, 2)}, bytes(2))
+    yield "bad-twice", tensors(b'{"t":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},"t":{"dtype":"U8"}}')
+    yield "bad-deep", tensors(b'{"t":' + b'[' * 100 + b']' * 100 + b'}')
+    yield "bad-utf8", tensors(b'{"\xff\xfe":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}}')
+    yield "bad-length", struct.pack("<Q", 1 << 63) + b"{}"
+    yield "bad-short", b"\x02\0\0"
+
+
+def main():
+    seeds = {"npy": npy_seeds, "csv": csv_seeds, "idx": idx_seeds, "cifar": cifar_seeds, "tensor_file": tensor_file_seeds}
+    for target, make in seeds.items():
+        folder = CORPUS / target
+        folder.mkdir(parents=True, exist_ok=True)
+        for old in folder.iterdir():
+            if not old.name.startswith("found-"):
+                old.unlink()
+        for name, data in make():
+            (folder / name).write_bytes(data)
+        files = list(folder.iterdir())
+        print(f"{target:12} {len(files):3} files {sum(f.stat().st_size for f in files):7} bytes")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+// Bytes from anywhere (file, stdin, memory, a gzip or deflate stream around those) behind one read call, so that every
+// parser takes every transport and a fuzzer can feed it from memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cpfm {
+
+class ByteSource {
+ public:
+  virtual ~ByteSource() = default;
+  // Up to out.size() bytes; 0 only at the end.
+  virtual std::size_t read(std::span<std::byte> out) = 0;
+  // Bytes not yet read, where that is known beforehand (plain files, memory).
+  virtual std::optional<std::uint64_t> remaining() const { return std::nullopt; }
+};
+
+std::unique_ptr<ByteSource> memory_source(std::span<const std::byte> bytes);
+// A whole plain file, or `length` bytes of it from `offset`.
+std::unique_ptr<ByteSource> file_source(const std::filesystem::path& file);
+std::unique_ptr<ByteSource> file_source(const std::filesystem::path& file, std::uint64_t offset, std::uint64_t length);
+std::unique_ptr<ByteSource> stdin_source();
+enum class Deflate { kRaw, kGzip };
+// `name` is for messages.
+std::unique_ptr<ByteSource> inflate_source(std::unique_ptr<ByteSource> compressed, Deflate kind, std::string name);
+
+// A buffered reader with the calls parsers want; every shortfall is an Error that names the file.
+class Reader {
+ public:
+  // Unwraps gzip by itself.
+  Reader(std::unique_ptr<ByteSource> source, std::string name);
+
+  const std::string& name() const { return name_; }
+  // Up to `count` (≤ 4096) coming bytes without consuming them; fewer only at the end.
+  std::string_view peek(std::size_t count);
+  bool at_end() { return peek(1).empty(); }
+  // Up to out.size() bytes; 0 only at the end.
+  std::size_t read_some(std::span<std::byte> out);
+  // Exactly out.size() bytes; `what` ("header", "row 12") names them when the file ends too early.
+  void read_exact(std::span<std::byte> out, std::string_view what);
+  // What is buffered now, refilled when empty; empty at the end. For scanners; consume() what was used.
+  std::string_view buffered();
+  void consume(std::size_t count);
+  // Unread bytes, where known.
+  std::optional<std::uint64_t> remaining() const;
+  std::uint64_t position() const { return position_; }
+
+ private:
+  void fill();
+
+  std::unique_ptr<ByteSource> source_;
+  std::string name_;
+  std::vector<std::byte> buffer_;
+  std::size_t begin_ = 0, end_ = 0;
+  std::uint64_t position_ = 0;
+};
+
+// The file at `path`, or stdin for "-". Throws cpfm::Error when it cannot be opened or is a folder.
+Reader open_reader(const std::string& path);
+
+}  // namespace cpfm

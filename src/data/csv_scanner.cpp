@@ -1,0 +1,126 @@
+#include "data/csv_scanner.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "cpfm/error.hpp"
+
+namespace cpfm {
+namespace {
+
+constexpr int kEnd = -1;
+constexpr std::size_t kLongestRow = std::size_t{1} << 30;
+
+// The delimiter seen most often outside quotes in the first line.
+char guess_delimiter(std::string_view start) {
+  constexpr std::array<char, 3> kCandidates{'\t', ';', ','};
+  std::array<std::size_t, 3> counts{};
+  bool quoted = false, space = false;
+  const std::size_t content = start.find_first_not_of(" \r\n");
+  for (std::size_t i = std::min(content, start.size()); i < start.size(); ++i) {
+    const char c = start[i];
+    if (c == '"') quoted = !quoted;
+    if (quoted) continue;
+    if (c == '\n' || c == '\r') break;
+    space = space || c == ' ';
+    for (std::size_t k = 0; k < kCandidates.size(); ++k) counts[k] += c == kCandidates[k] ? 1 : 0;
+  }
+  const auto most = std::max_element(counts.begin(), counts.end());
+  if (*most > 0) return kCandidates[static_cast<std::size_t>(most - counts.begin())];
+  return space ? ' ' : ',';
+}
+
+}  // namespace
+
+CsvScanner::CsvScanner(Reader& reader, char delimiter) : reader_(reader), delimiter_(delimiter) {
+  if (reader_.peek(3) == "\xEF\xBB\xBF") {
+    reader_.buffered();
+    reader_.consume(3);
+  }
+  if (delimiter_ == 0) delimiter_ = guess_delimiter(reader_.peek(4096));
+}
+
+int CsvScanner::peek_char() {
+  if (at_ == window_.size()) {
+    reader_.consume(at_);
+    window_ = reader_.buffered();
+    at_ = 0;
+    if (window_.empty()) return kEnd;
+  }
+  return static_cast<unsigned char>(window_[at_]);
+}
+
+int CsvScanner::next_char() {
+  const int c = peek_char();
+  if (c != kEnd) ++at_;
+  return c;
+}
+
+std::string_view CsvScanner::cell(std::size_t k) const {
+  const std::size_t begin = k == 0 ? 0 : ends_[k - 1];
+  return std::string_view(text_).substr(begin, ends_[k] - begin);
+}
+
+bool CsvScanner::next_row() {
+  while (scan_row()) {
+    const bool blank = ends_.size() == 1 && text_.empty();
+    if (blank && columns_ != 1) continue;
+    if (columns_ == 0) columns_ = ends_.size();
+    return true;
+  }
+  return false;
+}
+
+bool CsvScanner::scan_row() {
+  text_.clear();
+  ends_.clear();
+  row_line_ = line_;
+  if (peek_char() == kEnd) return false;
+  const auto fail = [&](const std::string& problem, const std::string& remedy) {
+    throw Error(fmt::format("{}, line {}", reader_.name(), row_line_), problem, remedy);
+  };
+  const auto end_cell = [&] { ends_.push_back(static_cast<std::uint32_t>(text_.size())); };
+  const bool spaces = delimiter_ == ' ';
+  const auto skip_spaces = [&] {
+    while (spaces && peek_char() == ' ') next_char();
+  };
+  skip_spaces();
+  bool cell_start = true;
+  for (;;) {
+    const int c = next_char();
+    if (c == kEnd || c == '\n' || c == '\r') {
+      if (c == '\r' && peek_char() == '\n') next_char();
+      ++line_;
+      // A run of spaces before the line end is not an empty cell.
+      if (!(spaces && cell_start && !ends_.empty())) end_cell();
+      return true;
+    }
+    if (c == '\0') fail("holds a zero byte", "this is not text; give npy, npz, idx, HDF5, CIFAR or a folder of pictures");
+    if (text_.size() >= kLongestRow) fail("is longer than 1 GiB", "this is not a table of text");
+    if (c == static_cast<unsigned char>(delimiter_)) {
+      end_cell();
+      skip_spaces();
+      cell_start = true;
+    } else if (c == '"' && cell_start) {
+      for (;;) {
+        const int q = next_char();
+        if (q == kEnd) fail("a quoted cell never ends", "close the quote or double the quotes inside it");
+        if (q == '"') {
+          if (peek_char() != '"') break;
+          next_char();
+        }
+        if (q == '\n') ++line_;
+        if (text_.size() >= kLongestRow) fail("a quoted cell is longer than 1 GiB", "close the quote");
+        text_ += static_cast<char>(q);
+      }
+      cell_start = false;
+    } else {
+      text_ += static_cast<char>(c);
+      cell_start = false;
+    }
+  }
+}
+
+}  // namespace cpfm

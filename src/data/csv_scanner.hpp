@@ -1,0 +1,42 @@
+// Rows of delimited text, one at a time: quotes with doubled quotes inside, line ends of any system, a byte-order mark,
+// new lines inside quotes. Holds one row, as one string and the ends of its cells.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/byte_source.hpp"
+
+namespace cpfm {
+
+class CsvScanner {
+ public:
+  // `delimiter` 0: found from the first line (tab, semicolon, comma, else runs of spaces).
+  CsvScanner(Reader& reader, char delimiter);
+
+  // False at the end. Lines with nothing in them are passed over, unless the table has one column, where they are an empty
+  // cell.
+  bool next_row();
+  std::size_t cells() const { return ends_.size(); }
+  std::string_view cell(std::size_t k) const;
+  std::uint64_t line() const { return row_line_; }  // where the row begins, from 1
+  char delimiter() const { return delimiter_; }
+
+ private:
+  bool scan_row();
+  int next_char();
+  int peek_char();
+
+  Reader& reader_;
+  char delimiter_;
+  std::string_view window_;
+  std::size_t at_ = 0;
+  std::string text_;                  // the cells of the row, one after another
+  std::vector<std::uint32_t> ends_;   // where each ends in text_
+  std::uint64_t line_ = 1, row_line_ = 1;
+  std::size_t columns_ = 0;  // of the first row
+};
+
+}  // namespace cpfm

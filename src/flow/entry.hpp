@@ -1,0 +1,23 @@
+// The door to the flow library. Linking libtorch costs about 0.4 s at every start of a program, so nothing links
+// libcpfm_flow: the command line loads it when a command needs it and talks to it through this torch-free interface.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace cpfm {
+
+class FlowEntry {
+ public:
+  virtual ~FlowEntry() = default;
+  virtual std::string torch_version() const = 0;
+  // What libtorch can run on: "cpu", then "cuda:0" and so on.
+  virtual std::vector<std::string> devices() const = 0;
+  // libtorch's own loops follow cpfm's one thread setting.
+  virtual void set_threads(int count) = 0;
+};
+
+}  // namespace cpfm
+
+// The only exported name the loader looks up.
+extern "C" cpfm::FlowEntry* cpfm_flow_entry();

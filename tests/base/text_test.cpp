@@ -1,0 +1,50 @@
+#include "base/text.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace cpfm {
+namespace {
+
+TEST(Suggest, FindsASlipOfTheHand) {
+  EXPECT_EQ(nearest_name("specis", {"mass", "species"}), "species");
+  EXPECT_EQ(nearest_name("SPECIES", {"mass", "species"}), "species");
+  EXPECT_EQ(nearest_name("inof", {"info", "get"}), "info");
+  EXPECT_EQ(nearest_name("colour", {"mass", "species"}), "");
+  EXPECT_EQ(suggest("specis", {"mass", "species"}), "did you mean 'species'?");
+  EXPECT_EQ(suggest("q", {"mass", "species"}), "there are: mass, species");
+  EXPECT_EQ(suggest("q", {}), "there are none");
+}
+
+TEST(Printable, IsSafeInOneLineWhateverItWasGiven) {
+  EXPECT_EQ(printable("plain ü"), "plain ü");
+  EXPECT_EQ(printable("a\nb\x1b[31m\xff"), "a?b?[31m?");
+  EXPECT_EQ(printable("abcdef", 3), "abc…");
+  EXPECT_EQ(printable("aüü", 2), "a…");
+}
+
+TEST(HumanBytes, ReadsEasily) {
+  EXPECT_EQ(human_bytes(12), "12 bytes");
+  EXPECT_EQ(human_bytes(1500), "1.5 kB");
+  EXPECT_EQ(human_bytes(460032), "460 kB");
+  EXPECT_EQ(human_bytes(2.5e9), "2.5 GB");
+}
+
+TEST(ParseNumber, TakesWholeNumbersOnlyAsAWhole) {
+  double value = 0;
+  EXPECT_TRUE(parse_number(" -1.5e3 ", value));
+  EXPECT_EQ(value, -1500);
+  EXPECT_TRUE(parse_number("+2", value));
+  EXPECT_EQ(value, 2);
+  EXPECT_TRUE(parse_number("1e-999", value));
+  EXPECT_EQ(value, 0);
+  EXPECT_TRUE(parse_number("1e999", value));
+  EXPECT_TRUE(std::isinf(value));
+  EXPECT_TRUE(parse_number("nan", value));
+  EXPECT_TRUE(std::isnan(value));
+  for (const char* text : {"", " ", "abc", "1x", "1 2", "+-2", "0x10", "1,5"}) EXPECT_FALSE(parse_number(text, value)) << text;
+}
+
+}  // namespace
+}  // namespace cpfm

@@ -1,0 +1,62 @@
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "cpfm/model.hpp"
+#include "support/program.hpp"
+
+namespace cpfm::test {
+namespace {
+
+TEST(Info, TellsHowTheBuildWasMade) {
+  const Outcome text = run_cpfm({"info"});
+  EXPECT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_CONTAINS(text.out, "cpfm 0.");
+  const auto json = run_cpfm({"info", "--json", "--threads", "3"}).json();
+  EXPECT_EQ(json["threads"], 3);
+  EXPECT_EQ(json["components"]["hdf5"], CPFM_HAS_HDF5 != 0);
+  EXPECT_EQ(json["components"]["torch"], CPFM_HAS_TORCH != 0);
+  EXPECT_EQ(json.contains("cuda"), CPFM_HAS_CUDA != 0);
+}
+
+TEST(Info, LoadsTheFlowLibraryOnDemand) {
+  if (!CPFM_HAS_TORCH) GTEST_SKIP() << "SKIPPED: this build has no libtorch";
+  const auto torch = run_cpfm({"info", "--json"}).json()["torch"];
+  EXPECT_FALSE(torch["version"].get<std::string>().empty());
+  EXPECT_EQ(torch["devices"][0], "cpu");
+}
+
+TEST(Info, ShowsWhatATensorFileHolds) {
+  const TempDir dir;
+  TensorFileWriter writer;
+  const std::vector<float> weights{1, 2, 3, 4, 5, 6};
+  writer.add("layer.weight", {2, 3}, weights);
+  writer.set_metadata("cpfm.kind", "model");
+  writer.save(dir / "m.cpfm");
+  const Outcome text = run_cpfm({"info", (dir / "m.cpfm").string()});
+  for (const char* part : {"cpfm format version 1", "layer.weight", "F32", "[2, 3]", "cpfm.kind", "model"}) EXPECT_CONTAINS(text.out, part);
+  const auto json = run_cpfm({"info", (dir / "m.cpfm").string(), "--json"}).json();
+  EXPECT_EQ(json["tensors"][0]["shape"], (std::vector<int>{2, 3}));
+  EXPECT_EQ(json["metadata"]["cpfm.kind"], "model");
+}
+
+TEST(Info, RefusesBrokenAndNewerFiles) {
+  const TempDir dir;
+  TensorFileWriter writer;
+  const std::vector<float> weights{1, 2};
+  writer.add("w", {2}, weights);
+  writer.save(dir / "m.cpfm");
+  std::string bytes = read_bytes(dir / "m.cpfm");
+  write_bytes(dir / "t.cpfm", bytes.substr(0, bytes.size() - 1));
+  expect_refused(run_cpfm({"info", (dir / "t.cpfm").string()}), "t.cpfm");
+  const std::string key = "\"cpfm.format_version\":\"1\"";
+  ASSERT_NE(bytes.find(key), std::string::npos);
+  bytes.replace(bytes.find(key), key.size(), "\"cpfm.format_version\":\"9\"");
+  write_bytes(dir / "n.cpfm", bytes);
+  expect_refused(run_cpfm({"info", (dir / "n.cpfm").string()}), "9");
+  expect_refused(run_cpfm({"info", (dir / "none.cpfm").string()}), "none.cpfm");
+  expect_refused(run_cpfm({"info", dir.path().string()}), dir.path().string());
+}
+
+}  // namespace
+}  // namespace cpfm::test

@@ -1,0 +1,24 @@
+// Reads the built-in digits, saves them as a tensor file and opens that again: one call into every installed library.
+#include <cpfm/data.hpp>
+#include <cpfm/error.hpp>
+#include <cpfm/model.hpp>
+#include <iostream>
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::cerr << "usage: consumer FILE\n";
+    return 1;
+  }
+  try {
+    const cpfm::Dataset digits = cpfm::read_dataset("digits");
+    cpfm::TensorFileWriter writer;
+    writer.add("digits", {digits.size(), digits.dim()}, digits.samples.values());
+    writer.save(argv[1]);
+    const cpfm::TensorFile file = cpfm::TensorFile::open(argv[1]);
+    const auto& shape = file.tensor("digits").shape;
+    std::cout << shape.at(0) << " x " << shape.at(1) << "\n";
+  } catch (const cpfm::Error& error) {
+    std::cerr << error.what() << "\n";
+    return 1;
+  }
+}

@@ -1,0 +1,150 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "cpfm/data.hpp"
+#include "cpfm/error.hpp"
+#include "data/image_io.hpp"
+#include "support/temp_dir.hpp"
+
+namespace cpfm {
+namespace {
+
+using test::TempDir;
+
+constexpr std::uint8_t kGap = 128;
+
+FloatMatrix matrix(std::size_t rows, std::size_t cols, float value = 0) {
+  FloatMatrix m(rows, cols);
+  std::fill_n(m.data(), m.size(), value);
+  return m;
+}
+
+void draw(const TempDir& dir, const FloatMatrix& images, ImageShape shape, const GridOptions& options = {}) {
+  write_png_grid(dir / "grid.png", images.view(), shape, options);
+}
+
+std::string message_of(const TempDir& dir, const FloatMatrix& images, ImageShape shape,
+                       const GridOptions& options = {}) {
+  try {
+    draw(dir, images, shape, options);
+  } catch (const Error& error) {
+    EXPECT_FALSE(std::filesystem::exists(dir / "grid.png"));
+    return error.what();
+  }
+  return "no Error";
+}
+
+#define EXPECT_MENTIONS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
+
+TEST(ImageGrid, PutsPicturesSideBySideWithGreyGaps) {
+  const TempDir dir;
+  FloatMatrix images = matrix(3, 2 * 2);
+  for (std::size_t j = 0; j < 4; ++j) {
+    images(1, j) = 255;
+    images(2, j) = float(10 * j);
+  }
+  draw(dir, images, {1, 2, 2}, {.columns = 2, .zoom = 1, .gap = 1});
+  const Picture sheet = read_picture(dir / "grid.png");
+  EXPECT_EQ(sheet.width, 5);
+  EXPECT_EQ(sheet.height, 5);
+  EXPECT_EQ(sheet.pixels, (std::vector<std::uint8_t>{0,    0,    kGap, 255,  255,   //
+                                                     0,    0,    kGap, 255,  255,   //
+                                                     kGap, kGap, kGap, kGap, kGap,  //
+                                                     0,    10,   kGap, kGap, kGap,  //
+                                                     20,   30,   kGap, kGap, kGap}));
+}
+
+TEST(ImageGrid, ReadsColourChannelByChannel) {
+  const TempDir dir;
+  FloatMatrix images(1, 3 * 1 * 2);
+  for (std::size_t j = 0; j < 6; ++j) images(0, j) = float(j);
+  draw(dir, images, {3, 1, 2}, {.columns = 0, .zoom = 1, .gap = 0});
+  const Picture sheet = read_picture(dir / "grid.png");
+  EXPECT_EQ(sheet.channels, 3);
+  EXPECT_EQ(sheet.pixels, (std::vector<std::uint8_t>{0, 2, 4, 1, 3, 5}));
+}
+
+TEST(ImageGrid, MapsTheRangeToBlackAndWhiteAndClamps) {
+  const TempDir dir;
+  FloatMatrix images(1, 5);
+  const float inf = std::numeric_limits<float>::infinity();
+  const float values[] = {-1, 0, 1, 7, -inf};
+  std::copy(std::begin(values), std::end(values), images.data());
+  draw(dir, images, {1, 1, 5}, {.columns = 1, .zoom = 1, .gap = 0, .range = {-1, 1}});
+  EXPECT_EQ(read_picture(dir / "grid.png").pixels, (std::vector<std::uint8_t>{0, 128, 255, 255, 0}));
+  draw(dir, images, {1, 1, 5}, {.columns = 1, .zoom = 1, .gap = 0, .range = {1, -1}});
+  EXPECT_EQ(read_picture(dir / "grid.png").pixels, (std::vector<std::uint8_t>{255, 128, 0, 0, 255}));
+}
+
+TEST(ImageGrid, ZoomsByRepeatingPixels) {
+  const TempDir dir;
+  FloatMatrix images(1, 2);
+  images(0, 0) = 0;
+  images(0, 1) = 255;
+  draw(dir, images, {1, 1, 2}, {.columns = 1, .zoom = 2, .gap = 3});
+  const Picture sheet = read_picture(dir / "grid.png");
+  EXPECT_EQ(sheet.pixels, (std::vector<std::uint8_t>{0, 0, 255, 255, 0, 0, 255, 255}));
+}
+
+TEST(ImageGrid, ChoosesZoomAndColumnsByItself) {
+  const TempDir dir;
+  draw(dir, matrix(9, 8 * 8), {1, 8, 8});
+  Picture sheet = read_picture(dir / "grid.png");
+  EXPECT_EQ(sheet.width, 3 * 32 + 2);
+  EXPECT_EQ(sheet.height, 3 * 32 + 2);
+  draw(dir, matrix(10, 3 * 40 * 40), {3, 40, 40});
+  sheet = read_picture(dir / "grid.png");
+  EXPECT_EQ(sheet.width, 4 * 40 + 3);
+  EXPECT_EQ(sheet.height, 3 * 40 + 2);
+  draw(dir, matrix(2, 4), {1, 2, 2}, {.columns = 50, .zoom = 1, .gap = 0});
+  EXPECT_EQ(read_picture(dir / "grid.png").width, 4);
+}
+
+TEST(ImageGrid, RefusesNaNAndNamesIt) {
+  const TempDir dir;
+  FloatMatrix images = matrix(3, 4);
+  images(2, 3) = std::nanf("");
+  const std::string message = message_of(dir, images, {1, 2, 2});
+  EXPECT_MENTIONS(message, "picture 3");
+  EXPECT_MENTIONS(message, "row 2, column 2");
+}
+
+TEST(ImageGrid, RefusesShapesThatAreNotPictures) {
+  const TempDir dir;
+  EXPECT_MENTIONS(message_of(dir, matrix(2, 8), {2, 2, 2}), "2 channels");
+  EXPECT_MENTIONS(message_of(dir, matrix(2, 5), {1, 2, 2}), "5 values");
+  EXPECT_MENTIONS(message_of(dir, matrix(2, 0), {1, 0, 2}), "0 values");
+  EXPECT_MENTIONS(message_of(dir, FloatMatrix(0, 4), {1, 2, 2}), "no pictures");
+}
+
+TEST(ImageGrid, RefusesOptionsThatMakeNoSense) {
+  const TempDir dir;
+  const FloatMatrix images = matrix(2, 4);
+  EXPECT_MENTIONS(message_of(dir, images, {1, 2, 2}, {.zoom = -1}), "zoom");
+  EXPECT_MENTIONS(message_of(dir, images, {1, 2, 2}, {.gap = -1}), "gap");
+  EXPECT_MENTIONS(message_of(dir, images, {1, 2, 2}, {.range = {3, 3}}), "range");
+  EXPECT_MENTIONS(message_of(dir, images, {1, 2, 2}, {.range = {0, std::numeric_limits<float>::infinity()}}), "range");
+}
+
+TEST(ImageGrid, RefusesAnAbsurdlyLargeSheet) {
+  const TempDir dir;
+  const std::string message = message_of(dir, matrix(100, 4), {1, 2, 2}, {.zoom = 1000});
+  EXPECT_MENTIONS(message, "fewer");
+  EXPECT_MENTIONS(message, "100 pictures");
+  EXPECT_NE(message_of(dir, matrix(2, 4), {1, 2, 2}, {.gap = std::numeric_limits<int>::max()}), "no Error");
+  EXPECT_NE(message_of(dir, matrix(2, 4), {1, 2, 2}, {.zoom = std::numeric_limits<int>::max()}), "no Error");
+}
+
+TEST(ImageGrid, LeavesTheOldFileWhenItFails) {
+  const TempDir dir;
+  draw(dir, matrix(1, 4), {1, 2, 2}, {.zoom = 1});
+  FloatMatrix bad = matrix(1, 4);
+  bad(0, 0) = std::nanf("");
+  EXPECT_THROW(draw(dir, bad, {1, 2, 2}), Error);
+  EXPECT_EQ(read_picture(dir / "grid.png").width, 2);
+}
+
+}  // namespace
+}  // namespace cpfm
