@@ -10,6 +10,8 @@
 namespace cpfm {
 namespace {
 
+constexpr double kSilence = 0.5;  // seconds: work that is over sooner shows nothing
+
 double steady_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
@@ -52,6 +54,7 @@ class StreamProgress final : public Progress {
     if (!active_) return;
     done_ = done;
     note_ = note;
+    if (now_() - started_ < kSilence) return;
     if (bar_) {
       if (now_() - drawn_at_ >= 0.1) draw_bar();
       return;
@@ -67,6 +70,7 @@ class StreamProgress final : public Progress {
   void finish() override {
     if (!active_) return;
     active_ = false;
+    if (now_() - started_ < kSilence) return;
     if (bar_) {
       draw_bar();
       close_line();

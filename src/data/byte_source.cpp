@@ -123,6 +123,28 @@ class InflateSource final : public ByteSource {
   bool ended_ = false;
 };
 
+class CrcSource final : public ByteSource {
+ public:
+  CrcSource(std::unique_ptr<ByteSource> source, std::uint32_t expected, std::string name)
+      : source_(std::move(source)), expected_(expected), name_(std::move(name)) {}
+
+  std::size_t read(std::span<std::byte> out) override {
+    const std::size_t got = source_->read(out);
+    crc_ = crc32_z(crc_, reinterpret_cast<const Bytef*>(out.data()), got);
+    if (got == 0 && !out.empty() && crc_ != expected_) {
+      throw Error(name_, "its checksum does not match", "the file is damaged: fetch or make it again");
+    }
+    return got;
+  }
+  std::optional<std::uint64_t> remaining() const override { return source_->remaining(); }
+
+ private:
+  std::unique_ptr<ByteSource> source_;
+  uLong crc_ = 0;
+  std::uint32_t expected_;
+  std::string name_;
+};
+
 int open_for_reading(const std::filesystem::path& file, struct stat& facts) {
   const int fd = open(file.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) {
@@ -165,6 +187,10 @@ std::unique_ptr<ByteSource> stdin_source() {
 
 std::unique_ptr<ByteSource> inflate_source(std::unique_ptr<ByteSource> compressed, Deflate kind, std::string name) {
   return std::make_unique<InflateSource>(std::move(compressed), kind, std::move(name));
+}
+
+std::unique_ptr<ByteSource> crc_source(std::unique_ptr<ByteSource> source, std::uint32_t expected, std::string name) {
+  return std::make_unique<CrcSource>(std::move(source), expected, std::move(name));
 }
 
 Reader::Reader(std::unique_ptr<ByteSource> source, std::string name)

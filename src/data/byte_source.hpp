@@ -31,6 +31,8 @@ std::unique_ptr<ByteSource> stdin_source();
 enum class Deflate { kRaw, kGzip };
 // `name` is for messages.
 std::unique_ptr<ByteSource> inflate_source(std::unique_ptr<ByteSource> compressed, Deflate kind, std::string name);
+// Passes bytes through and checks their CRC-32 once the end is read.
+std::unique_ptr<ByteSource> crc_source(std::unique_ptr<ByteSource> source, std::uint32_t expected, std::string name);
 
 // A buffered reader with the calls parsers want; every shortfall is an Error that names the file.
 class Reader {
@@ -41,6 +43,7 @@ class Reader {
   const std::string& name() const { return name_; }
   // Up to `count` (≤ 4096) coming bytes without consuming them; fewer only at the end.
   std::string_view peek(std::size_t count);
+  // Also what makes a compressed stream check its end: a parser that has read all it wants asks this last.
   bool at_end() { return peek(1).empty(); }
   // Up to out.size() bytes; 0 only at the end.
   std::size_t read_some(std::span<std::byte> out);

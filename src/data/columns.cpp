@@ -150,7 +150,11 @@ Column parse_npy_column(Reader& reader) {
     throw Error(reader.name(), "is not one value per sample", "an array of shape (n,) is needed for labels or a property");
   }
   const std::size_t width = header.is_text ? header.text_bytes : header.type.size();
-  if (width == 0) throw Error(reader.name(), "holds only empty text");
+  constexpr std::size_t kLongestText = 1 << 20;
+  if (count == 0) throw Error(reader.name(), "holds no values");
+  if (width == 0 || width > kLongestText) {
+    throw Error(reader.name(), fmt::format("holds texts of {} bytes", width), "labels are of 1 byte to 1 MiB");
+  }
   check_declared_size(reader, checked_mul(count, width, reader.name()), "values");
   Column column;
   std::vector<double> numbers;

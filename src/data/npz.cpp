@@ -18,6 +18,7 @@ namespace {
 struct Member {
   std::string name;  // without ".npy"
   unsigned method = 0;
+  std::uint32_t crc = 0;  // of the plain bytes
   std::uint64_t compressed = 0, header_at = 0;
 };
 
@@ -45,6 +46,11 @@ class Zip {
     return it == members_.end() ? nullptr : &*it;
   }
 
+  // The member was read to its end, which is also when its checksum is compared.
+  static void expect_end(Reader& reader) {
+    if (!reader.at_end()) throw Error(reader.name(), "holds more than one array", "the file is damaged: fetch or make it again");
+  }
+
   Reader open(const Member& member) const {
     constexpr std::size_t kLocalHeader = 30;
     const auto local = bytes_at(member.header_at, kLocalHeader);
@@ -54,11 +60,12 @@ class Zip {
     if (start > size_ || member.compressed > size_ - start) damaged();
     const std::string name = file_.string() + " (" + printable(member.name) + ")";
     auto source = file_source(file_, start, member.compressed);
-    if (member.method == 8) source = inflate_source(std::move(source), Deflate::kRaw, name);
-    else if (member.method != 0) {
+    if (member.method == 8) {
+      source = inflate_source(std::move(source), Deflate::kRaw, name);
+    } else if (member.method != 0) {
       throw Error(name, fmt::format("is compressed by zip method {}", member.method), "numpy.savez_compressed writes method 8");
     }
-    return Reader(std::move(source), name);
+    return Reader(crc_source(std::move(source), member.crc, name), name);
   }
 
  private:
@@ -105,6 +112,7 @@ class Zip {
       if (directory.size() - at < kEntry || little_endian<std::uint32_t>(directory, at) != 0x02014b50) damaged();
       Member member;
       member.method = little_endian<std::uint16_t>(directory, at + 10);
+      member.crc = little_endian<std::uint32_t>(directory, at + 16);
       member.compressed = little_endian<std::uint32_t>(directory, at + 20);
       const std::uint32_t plain = little_endian<std::uint32_t>(directory, at + 24);
       const std::size_t name_length = little_endian<std::uint16_t>(directory, at + 28);
@@ -171,12 +179,14 @@ Dataset read_npz(const fs::path& file, const ReadOptions& options) {
   const auto column = [&](const std::string& name) {
     Reader reader = zip.open(*zip.find(name));
     Column result = parse_npy_column(reader);
+    Zip::expect_end(reader);
     result.name = name;
     if (options.limit) keep_first(result, *options.limit);
     return result;
   };
   Reader reader = zip.open(choose_samples(zip, file, options));
   Dataset data = parse_npy(reader, options);
+  if (!options.limit) Zip::expect_end(reader);
   data.format = "npz";
   if (zip.find(options.labels) != nullptr) {
     data.labels = to_labels(column(options.labels), file.string() + ", array '" + options.labels + "'");

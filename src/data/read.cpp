@@ -23,8 +23,7 @@ bool is_idx(std::string_view start) {
 }
 
 // Chooses the parser by the first bytes; the extension decides only where bytes cannot (CIFAR has no magic number).
-Dataset read_file(const std::string& source, const ReadOptions& options) {
-  Reader reader = open_reader(source);
+Dataset parse(Reader& reader, const std::string& source, const ReadOptions& options) {
   const std::string extension = lower(fs::path(source).extension().string());
   if (reader.at_end()) throw Error(reader.name(), "is empty");
   const std::string start(reader.peek(8));
@@ -60,6 +59,13 @@ Dataset read_file(const std::string& source, const ReadOptions& options) {
     }
   }
   return parse_csv(reader, options);
+}
+
+Dataset read_file(const std::string& source, const ReadOptions& options) {
+  Reader reader = open_reader(source);
+  Dataset data = parse(reader, source, options);
+  if (!options.limit) (void)reader.at_end();
+  return data;
 }
 
 Dataset read_folder(const std::string& source, const ReadOptions& options) {

@@ -62,7 +62,10 @@ Bytes raw_png(std::uint32_t width, std::uint32_t height, std::uint8_t depth, std
          extra_chunks + chunk("IDAT", packed) + chunk("IEND", {});
 }
 
-Bytes jpeg_of(int width, int height, int channels, J_COLOR_SPACE space, const Bytes& pixels, bool progressive = false) {
+enum class Passes { kOne, kProgressive, kOnePerChannel };
+
+Bytes jpeg_of(int width, int height, int channels, J_COLOR_SPACE space, const Bytes& pixels,
+              Passes passes = Passes::kOne) {
   jpeg_compress_struct state{};
   jpeg_error_mgr errors{};
   state.err = jpeg_std_error(&errors);
@@ -76,7 +79,13 @@ Bytes jpeg_of(int width, int height, int channels, J_COLOR_SPACE space, const By
   state.in_color_space = space;
   jpeg_set_defaults(&state);
   jpeg_set_quality(&state, 95, TRUE);
-  if (progressive) jpeg_simple_progression(&state);
+  if (passes == Passes::kProgressive) jpeg_simple_progression(&state);
+  const jpeg_scan_info per_channel[3] = {
+      {1, {0, 0, 0, 0}, 0, 63, 0, 0}, {1, {1, 0, 0, 0}, 0, 63, 0, 0}, {1, {2, 0, 0, 0}, 0, 63, 0, 0}};
+  if (passes == Passes::kOnePerChannel) {
+    state.scan_info = per_channel;
+    state.num_scans = 3;
+  }
   jpeg_start_compress(&state, TRUE);
   while (state.next_scanline < state.image_height) {
     auto* row = const_cast<JSAMPROW>(pixels.data()) + state.next_scanline * std::size_t(width) * std::size_t(channels);
@@ -148,8 +157,8 @@ TEST(ReadPicture, ReadsGreyAndColourAndProgressiveJpegs) {
 
   Bytes red;
   for (int i = 0; i < 16 * 8; ++i) red = red + Bytes{200, 30, 30};
-  for (const bool progressive : {false, true}) {
-    write_file(dir / "red.jpg", jpeg_of(16, 8, 3, JCS_RGB, red, progressive));
+  for (const Passes passes : {Passes::kOne, Passes::kProgressive}) {
+    write_file(dir / "red.jpg", jpeg_of(16, 8, 3, JCS_RGB, red, passes));
     const Picture colour = read_picture(dir / "red.jpg");
     ASSERT_EQ(colour.channels, 3);
     ASSERT_EQ(colour.pixels.size(), red.size());
@@ -206,8 +215,8 @@ TEST(ReadPicture, RefusesAPngCutAnywhere) {
 
 TEST(ReadPicture, RefusesAJpegCutAnywhere) {
   const TempDir dir;
-  for (const bool progressive : {false, true}) {
-    const Bytes whole = jpeg_of(20, 12, 3, JCS_RGB, gradient(20, 12, 3), progressive);
+  for (const Passes passes : {Passes::kOne, Passes::kProgressive}) {
+    const Bytes whole = jpeg_of(20, 12, 3, JCS_RGB, gradient(20, 12, 3), passes);
     for (std::size_t length = 0; length < whole.size(); ++length) {
       write_file(dir / "cut.jpg", Bytes(whole.begin(), whole.begin() + std::ptrdiff_t(length)));
       const std::string message = message_of([&] { read_picture(dir / "cut.jpg"); });
@@ -232,8 +241,8 @@ TEST(ReadPicture, RefusesAPngWithAnyByteOfItsPixelsChanged) {
 // JPEG has no checksum: a changed byte may decode to another picture. It must end in a picture or an Error.
 TEST(ReadPicture, SurvivesAJpegWithAnyByteChanged) {
   const TempDir dir;
-  for (const bool progressive : {false, true}) {
-    const Bytes whole = jpeg_of(20, 12, 3, JCS_RGB, gradient(20, 12, 3), progressive);
+  for (const Passes passes : {Passes::kOne, Passes::kProgressive}) {
+    const Bytes whole = jpeg_of(20, 12, 3, JCS_RGB, gradient(20, 12, 3), passes);
     for (std::size_t i = 0; i < whole.size(); ++i) {
       for (const int flip : {0xFF, 1 << i % 8}) {
         Bytes damaged = whole;
@@ -268,16 +277,16 @@ TEST(ReadPicture, RefusesASizeTheFileCannotHold) {
 
 TEST(ReadPicture, RefusesAJpegThatAsksForEndlessPasses) {
   const TempDir dir;
-  const Bytes whole = jpeg_of(16, 16, 3, JCS_RGB, gradient(16, 16, 3), true);
+  const Bytes whole = jpeg_of(16, 16, 3, JCS_RGB, gradient(16, 16, 3), Passes::kOnePerChannel);
   const Bytes scan_mark{0xFF, 0xDA};
   const auto first = std::search(whole.begin(), whole.end(), scan_mark.begin(), scan_mark.end());
   const auto second = std::search(first + 2, whole.end(), scan_mark.begin(), scan_mark.end());
   ASSERT_NE(second, whole.end());
-  Bytes endless(whole.begin(), second);  // the first pass may be repeated without being noticed
+  Bytes endless(whole.begin(), second);
   for (int i = 0; i < 1000; ++i) endless.insert(endless.end(), first, second);
   endless.insert(endless.end(), second, whole.end());
   write_file(dir / "endless.jpg", endless);
-  EXPECT_MENTIONS(message_of([&] { read_picture(dir / "endless.jpg"); }), "endless.jpg");
+  EXPECT_MENTIONS(message_of([&] { read_picture(dir / "endless.jpg"); }), "more than 500 passes");
 }
 
 TEST(ReadPicture, AcceptsAsManyPixelsAsDeflateCanPack) {
