@@ -33,7 +33,8 @@ std::array<float, 2> black_and_white(const Dataset& data) {
 
 void write_contact_sheet(const std::string& file, const Dataset& data, std::size_t pictures) {
   if (!data.image) {
-    throw Error("--png", fmt::format("{} does not hold pictures", data.source), "--image CxHxW declares rows to be pictures");
+    throw Error("--png", fmt::format("{} does not hold pictures", data.source),
+                "--image CxHxW declares rows to be pictures");
   }
   GridOptions grid;
   grid.range = black_and_white(data);
@@ -94,7 +95,8 @@ void print_description(const Json& info) {
     line("pictures", text);
   }
   const auto range = [](const Json& s) {
-    return fmt::format("{:.6g} to {:.6g}, mean {:.6g}", s["min"].get<double>(), s["max"].get<double>(), s["mean"].get<double>());
+    return fmt::format("{:.6g} to {:.6g}, mean {:.6g}", s["min"].get<double>(), s["max"].get<double>(),
+                       s["mean"].get<double>());
   };
   line("values", range(info["values"]));
   constexpr std::size_t kShown = 20;
@@ -110,7 +112,8 @@ void print_description(const Json& info) {
     const Json& classes = info["labels"]["classes"];
     std::string text = fmt::format("{}:", classes.size());
     for (std::size_t i = 0; i < std::min(kShown, classes.size()); ++i) {
-      text += fmt::format("{} {} ({})", i == 0 ? "" : ",", classes[i]["name"].get<std::string>(), classes[i]["count"].get<std::size_t>());
+      text += fmt::format("{} {} ({})", i == 0 ? "" : ",", classes[i]["name"].get<std::string>(),
+                          classes[i]["count"].get<std::size_t>());
     }
     if (classes.size() > kShown) text += ", …";
     line("classes", text);
@@ -127,31 +130,37 @@ void print_description(const Json& info) {
 
 void add_info(CLI::App& parent, Context& context) {
   auto* command = parent.add_subcommand("info", "What a dataset holds: shape, type, ranges, classes");
-  command->footer("Examples:\n"
-                  "  cpfm data info digits --png digits.png\n"
-                  "  cpfm data info cells.h5ad --labels obs:cell_type\n"
-                  "  cpfm data info table.csv --labels species --property mass");
+  command->footer(
+      "Examples:\n"
+      "  cpfm data info digits --png digits.png\n"
+      "  cpfm data info cells.h5ad --labels obs:cell_type\n"
+      "  cpfm data info table.csv --labels species --property mass");
   const auto data_options = std::make_shared<DataOptions>();
   data_options->add_to(*command);
   const auto png = std::make_shared<std::string>();
   const auto pictures = std::make_shared<std::size_t>(100);
   command->add_option("--png", *png, "Also draw a contact sheet of the first pictures into this file");
-  command->add_option("--pictures", *pictures, "How many pictures the contact sheet shows")->check(CLI::PositiveNumber)->capture_default_str();
+  command->add_option("--pictures", *pictures, "How many pictures the contact sheet shows")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   command->callback([=, &context] {
     const Dataset data = data_options->load(context);
     if (!png->empty()) write_contact_sheet(*png, data, *pictures);
     Json info = describe(data);
     if (!png->empty()) info["png"] = *png;
-    if (context.json) context.print(info);
-    else print_description(info);
+    if (context.json)
+      context.print(info);
+    else
+      print_description(info);
   });
 }
 
 void add_convert(CLI::App& parent, Context& context) {
   auto* command = parent.add_subcommand("convert", "Write a dataset as .npy, .csv or a .png contact sheet");
-  command->footer("Examples:\n"
-                  "  cpfm data convert cells.h5ad --labels obs:cell_type -o cells.csv\n"
-                  "  cpfm data convert photos/ --image-size 64 -o photos.npy");
+  command->footer(
+      "Examples:\n"
+      "  cpfm data convert cells.h5ad --labels obs:cell_type -o cells.csv\n"
+      "  cpfm data convert photos/ --image-size 64 -o photos.npy");
   const auto data_options = std::make_shared<DataOptions>();
   data_options->add_to(*command);
   const auto out = std::make_shared<std::string>();
@@ -162,11 +171,16 @@ void add_convert(CLI::App& parent, Context& context) {
       throw Error("--output", fmt::format("'{}' has no known extension", *out), ".npy, .csv and .png are written");
     }
     const Dataset data = data_options->load(context);
-    if (extension == ".npy") write_npy(*out, data.samples.view());
-    else if (extension == ".csv") write_csv(*out, data);
-    else write_contact_sheet(*out, data, data.size());
-    if (context.json) context.print({{"output", *out}, {"n", data.size()}, {"dim", data.dim()}});
-    else fmt::print("{}: {} x {}\n", *out, data.size(), data.dim());
+    if (extension == ".npy")
+      write_npy(*out, data.samples.view());
+    else if (extension == ".csv")
+      write_csv(*out, data);
+    else
+      write_contact_sheet(*out, data, data.size());
+    if (context.json)
+      context.print({{"output", *out}, {"n", data.size()}, {"dim", data.dim()}});
+    else
+      fmt::print("{}: {} x {}\n", *out, data.size(), data.dim());
   });
 }
 
@@ -174,9 +188,11 @@ void add_list(CLI::App& parent, Context& context) {
   auto* command = parent.add_subcommand("list", "The datasets cpfm knows by name");
   command->callback([&context] {
     Json list = Json::array();
-    list.push_back({{"name", "digits"}, {"where", "built in"}, {"description", "1,797 handwritten digits, 8 x 8, 10 classes"}});
+    list.push_back(
+        {{"name", "digits"}, {"where", "built in"}, {"description", "1,797 handwritten digits, 8 x 8, 10 classes"}});
     for (const RemoteDataset& remote : remote_datasets()) {
-      list.push_back({{"name", remote.name}, {"where", "cpfm data get " + remote.name}, {"description", remote.description}});
+      list.push_back(
+          {{"name", remote.name}, {"where", "cpfm data get " + remote.name}, {"description", remote.description}});
     }
     if (context.json) {
       context.print({{"datasets", list}});

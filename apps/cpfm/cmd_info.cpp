@@ -49,7 +49,7 @@ void print_file(const Json& file) {
 Json describe_build() {
   Json components = Json::object();
   for (const auto& [name, present] : kComponents) components[name] = present;
-  Json out{{"version", kVersion},      {"commit", kCommit},         {"compiler", kCompiler},
+  Json out{{"version", kVersion},      {"commit", kCommit},        {"compiler", kCompiler},
            {"build_type", kBuildType}, {"components", components}, {"threads", threads()}};
 #if CPFM_HAS_CUDA
   const CudaFacts cuda = cuda_facts();
@@ -110,9 +110,12 @@ void add_info_command(CLI::App& app, Context& context) {
   command->add_option("FILE", *file, "A model, a coupling, or any safetensors file");
   command->callback([=, &context] {
     const Json info = file->empty() ? describe_build() : describe_file(*file);
-    if (context.json) context.print(info);
-    else if (file->empty()) print_build(info);
-    else print_file(info);
+    if (context.json)
+      context.print(info);
+    else if (file->empty())
+      print_build(info);
+    else
+      print_file(info);
   });
 }
 

@@ -19,7 +19,8 @@ std::string toml_value(const std::string& text) {
       return quote + text + quote;
     }
   }
-  throw Error("configuration", fmt::format("'{}' holds both kinds of quotes and cannot be written down", printable(text)));
+  throw Error("configuration",
+              fmt::format("'{}' holds both kinds of quotes and cannot be written down", printable(text)));
 }
 
 void append_section(const CLI::App& app, const std::string& section, std::string& out) {
@@ -34,7 +35,8 @@ void append_section(const CLI::App& app, const std::string& section, std::string
     if (values.empty() && !option->get_default_str().empty()) values = {option->get_default_str()};
     if (values.empty()) continue;
     for (std::string& value : values) value = toml_value(value);
-    const std::string text = option->get_items_expected_max() > 1 ? fmt::format("[{}]", fmt::join(values, ", ")) : values[0];
+    const std::string text =
+        option->get_items_expected_max() > 1 ? fmt::format("[{}]", fmt::join(values, ", ")) : values[0];
     lines += fmt::format("{} = {}\n", option->get_single_name(), text);
   }
   if (!lines.empty() && !section.empty()) out += fmt::format("\n[{}]\n", section);

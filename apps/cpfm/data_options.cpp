@@ -24,7 +24,8 @@ ImageShape parse_image_shape(const std::string& text) {
   if (at != end || text.ends_with('x')) sides.clear();
   if (sides.size() == 2) sides.insert(sides.begin(), 1);
   if (sides.size() != 3 || (sides[0] != 1 && sides[0] != 3)) {
-    throw Error("--image", fmt::format("'{}' is not a picture's shape", text), "HxW for grey, or CxHxW with C = 1 or 3, as 3x32x32");
+    throw Error("--image", fmt::format("'{}' is not a picture's shape", text),
+                "HxW for grey, or CxHxW with C = 1 or 3, as 3x32x32");
   }
   return {sides[0], sides[1], sides[2]};
 }
@@ -39,10 +40,13 @@ void DataOptions::add_to(CLI::App& command) {
   command.add_option("--property", read.properties, "A measured quantity, named as labels are; may be repeated")
       ->group(group)
       ->allow_extra_args(false);
-  command.add_option("--ignore", read.ignore, "A column to leave out; may be repeated")->group(group)->allow_extra_args(false);
+  command.add_option("--ignore", read.ignore, "A column to leave out; may be repeated")
+      ->group(group)
+      ->allow_extra_args(false);
   command.add_option("--key", read.key, "Which array of an npz or HDF5 file holds the samples")->group(group);
   command.add_option("--limit", read.limit, "Read the first N samples only")->group(group);
-  const auto add_choice = [&](const char* name, std::string& value, const std::vector<std::string>& choices, const char* what) {
+  const auto add_choice = [&](const char* name, std::string& value, const std::vector<std::string>& choices,
+                              const char* what) {
     command.add_option(name, value, what)
         ->check(CLI::IsMember(choices))
         ->option_text(fmt::format("{}={}", fmt::join(choices, "|"), value))
@@ -58,7 +62,9 @@ void DataOptions::add_to(CLI::App& command) {
   add_choice("--image-color", image_color_, {"auto", "grey", "color"}, "Channels of the pictures of a folder");
   add_choice("--standardize", standardize, {"none", "unit", "zscore", "image"}, "Bring values to a common scale");
   add_choice("--part", part, {"all", "train", "test"}, "Which part of a random split by --seed to take");
-  command.add_option("--test-fraction", test_fraction, "Share of the samples in the test part")->capture_default_str()->group(group);
+  command.add_option("--test-fraction", test_fraction, "Share of the samples in the test part")
+      ->capture_default_str()
+      ->group(group);
 }
 
 Dataset DataOptions::load(const Context& context) const {
@@ -67,8 +73,12 @@ Dataset DataOptions::load(const Context& context) const {
   options.progress = progress.get();
   if (!image_shape_.empty()) options.image = parse_image_shape(image_shape_);
   options.header = header_ == "yes" ? Header::kYes : header_ == "no" ? Header::kNo : Header::kAuto;
-  options.image_fit = image_fit_ == "pad" ? ImageFit::kPad : image_fit_ == "stretch" ? ImageFit::kStretch : ImageFit::kCrop;
-  options.image_color = image_color_ == "grey" ? ImageColor::kGrey : image_color_ == "color" ? ImageColor::kColor : ImageColor::kAuto;
+  options.image_fit = image_fit_ == "pad"       ? ImageFit::kPad
+                      : image_fit_ == "stretch" ? ImageFit::kStretch
+                                                : ImageFit::kCrop;
+  options.image_color = image_color_ == "grey"    ? ImageColor::kGrey
+                        : image_color_ == "color" ? ImageColor::kColor
+                                                  : ImageColor::kAuto;
   const Standardize mode = parse_standardize(standardize);
   Dataset data = read_dataset(source, options);
   // The scale is the training part's, whichever part is taken: that is what a model would have seen.
@@ -81,8 +91,10 @@ Dataset DataOptions::load(const Context& context) const {
     if (part == "test") data = std::move(test);
   }
   scale.apply(data.samples.view());
-  if (mode == Standardize::kImage) data.value_range = {-1, 1};
-  else if (mode != Standardize::kNone) data.value_range.reset();
+  if (mode == Standardize::kImage)
+    data.value_range = {-1, 1};
+  else if (mode != Standardize::kNone)
+    data.value_range.reset();
   return data;
 }
 

@@ -3,17 +3,37 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "cpfm/error.hpp"
 #include "cpfm/parallel.hpp"
 
 namespace cpfm::app {
+#if CPFM_HAS_TORCH
+namespace {
+
+// Beside the program, where the build and the installation put it (a run path would not do: a sanitizer's dlopen
+// ignores it); else wherever the system looks.
+void* open_library() {
+  std::error_code ignored;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", ignored);
+  for (const char* folder : {"../lib", "../" CPFM_LIBDIR}) {
+    const std::filesystem::path file = program.parent_path() / folder / "libcpfm_flow.so";
+    if (std::filesystem::exists(file, ignored)) return dlopen(file.c_str(), RTLD_NOW | RTLD_GLOBAL);
+  }
+  return dlopen("libcpfm_flow.so", RTLD_NOW | RTLD_GLOBAL);
+}
+
+}  // namespace
+#endif
 
 FlowEntry& flow_library() {
 #if CPFM_HAS_TORCH
-  // Found through the program's run path; never unloaded, since libtorch does not survive that.
+  // Never unloaded: libtorch does not survive that.
   static FlowEntry* entry = [] {
-    void* library = dlopen("libcpfm_flow.so", RTLD_NOW | RTLD_GLOBAL);
-    if (library == nullptr) throw Error("libcpfm_flow.so", fmt::format("cannot be loaded: {}", dlerror()), "install cpfm again");
+    void* library = open_library();
+    if (library == nullptr)
+      throw Error("libcpfm_flow.so", fmt::format("cannot be loaded: {}", dlerror()), "install cpfm again");
     const auto open = reinterpret_cast<decltype(&cpfm_flow_entry)>(dlsym(library, "cpfm_flow_entry"));
     if (open == nullptr) throw Error("libcpfm_flow.so", "is not cpfm's flow library", "install cpfm again");
     return open();

@@ -1,5 +1,5 @@
-// cpfm: parses the command line, runs one subcommand, and turns what happened into an exit code: 0 done, 1 the input or the
-// options are wrong, 2 a bug of ours, 130 interrupted. Results go to stdout, everything else to stderr.
+// cpfm: parses the command line, runs one subcommand, and turns what happened into an exit code: 0 done, 1 the input or
+// the options are wrong, 2 a bug of ours, 130 interrupted. Results go to stdout, everything else to stderr.
 #include <fmt/format.h>
 
 #include <csignal>
@@ -32,7 +32,8 @@ void collect_names(const CLI::App& app, std::vector<std::string>& names) {
   for (const CLI::Option* option : app.get_options()) {
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
   }
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) names.push_back(command->get_name());
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(command->get_name());
 }
 
 // The deepest subcommand that was recognised.
@@ -67,7 +68,8 @@ int report_parse_error(const CLI::App& app, const CLI::ParseError& error) {
 void mention_common_options(CLI::App& app) {
   for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; })) {
     const std::string footer = command->get_footer();
-    command->footer(footer + (footer.empty() ? "" : "\n") + "Common options (--json --quiet --threads --seed --config …): cpfm --help");
+    command->footer(footer + (footer.empty() ? "" : "\n") +
+                    "Common options (--json --quiet --threads --seed --config …): cpfm --help");
     mention_common_options(*command);
   }
 }
@@ -81,11 +83,12 @@ void apply_globals(const Context& context) {
 int run(int argc, char** argv) {
   Context context;
   CLI::App app("CPFM: controllable dimension reduction that can go back.", "cpfm");
-  app.footer("Examples:\n"
-             "  cpfm data info digits --png digits.png\n"
-             "  cpfm data get mnist\n"
-             "  cpfm info\n"
-             "'cpfm COMMAND --help' tells more.");
+  app.footer(
+      "Examples:\n"
+      "  cpfm data info digits --png digits.png\n"
+      "  cpfm data get mnist\n"
+      "  cpfm info\n"
+      "'cpfm COMMAND --help' tells more.");
   app.require_subcommand(1);
   app.fallthrough();
   app.set_version_flag("--version", version_text, "Show the version and how it was built");
@@ -94,7 +97,9 @@ int run(int argc, char** argv) {
   app.add_flag("--json", context.json, "Print the result as one JSON object")->group(group);
   app.add_flag("--quiet", context.quiet, "No progress, only errors")->group(group);
   app.add_flag("--verbose", context.verbose, "Say more about what is done")->group(group);
-  app.add_option("--threads", context.threads, "Threads to use, 0 for one per core")->capture_default_str()->group(group);
+  app.add_option("--threads", context.threads, "Threads to use, 0 for one per core")
+      ->capture_default_str()
+      ->group(group);
   app.add_option("--seed", context.seed, "Seed of everything random")->capture_default_str()->group(group);
   app.set_config("--config", "", "Read options from a TOML file, a section per command")->group(group);
   app.allow_config_extras(CLI::config_extras_mode::error);

@@ -22,8 +22,8 @@ struct ImageShape {
   bool operator==(const ImageShape&) const = default;
 };
 
-// Class membership. ids[i] indexes names; -1 means unlabelled. Names are sorted: by value when all are whole numbers, else
-// by bytes.
+// Class membership. ids[i] indexes names; -1 means unlabelled. Names are sorted: by value when all are whole numbers,
+// else by bytes.
 struct Labels {
   std::vector<std::int32_t> ids;
   std::vector<std::string> names;
@@ -52,12 +52,12 @@ struct Dataset {
 };
 
 enum class Header { kAuto, kYes, kNo };
-enum class ImageFit { kCrop, kStretch, kPad };       // how a picture meets a square: cut the long side, distort, add margin
-enum class ImageColor { kAuto, kGrey, kColor };      // kAuto: colour as soon as one picture is coloured
+enum class ImageFit { kCrop, kStretch, kPad };   // how a picture meets a square: cut the long side, distort, add margin
+enum class ImageColor { kAuto, kGrey, kColor };  // kAuto: colour as soon as one picture is coloured
 
 struct ReadOptions {
-  // Labels: a column of DATA (name, or number from 1), "obs:NAME" for h5ad, an array of an npz, or a file. Empty: what the
-  // format brings by itself (idx sibling, CIFAR, class folders), else none.
+  // Labels: a column of DATA (name, or number from 1), "obs:NAME" for h5ad, an array of an npz, or a file. Empty: what
+  // the format brings by itself (idx sibling, CIFAR, class folders), else none.
   std::string labels;
   // Real-valued properties, named as labels are; the columns leave the samples.
   std::vector<std::string> properties;
@@ -73,7 +73,8 @@ struct ReadOptions {
   int image_size = 0;
   ImageFit image_fit = ImageFit::kCrop;
   ImageColor image_color = ImageColor::kAuto;
-  // Whether the first row of a table names its columns. kAuto: it does when it holds text where the next row holds numbers.
+  // Whether the first row of a table names its columns. kAuto: it does when it holds text where the next row holds
+  // numbers.
   Header header = Header::kAuto;
   // Told about long reads; may be null.
   Progress* progress = nullptr;
@@ -89,8 +90,9 @@ void validate(const Dataset& data);
 // Rows of `data` in the order given.
 Dataset select(const Dataset& data, const std::vector<std::size_t>& rows);
 
-// Moves a random `fraction` of the rows (0 < fraction < 1, both parts keep at least one row) out of `data` and returns them;
-// both parts keep the order of the file. Depends on (n, fraction, seed) alone; holds no second copy of the larger part.
+// Moves a random `fraction` of the rows (0 < fraction < 1, both parts keep at least one row) out of `data` and returns
+// them; both parts keep the order of the file. Depends on (n, fraction, seed) alone; holds no second copy of the larger
+// part.
 Dataset split_off(Dataset& data, double fraction, std::uint64_t seed);
 
 // How values are brought to a common scale before learning: x' = (x - shift) / scale, feature by feature.
@@ -121,9 +123,9 @@ void write_npy(const std::filesystem::path& file, std::span<const float> values,
 void write_csv(const std::filesystem::path& file, const Dataset& data);
 
 struct GridOptions {
-  std::size_t columns = 0;  // 0: as square as possible
-  int zoom = 0;             // pixels per pixel; 0: such that a picture is at least 32 pixels wide
-  int gap = 1;              // between pictures
+  std::size_t columns = 0;             // 0: as square as possible
+  int zoom = 0;                        // pixels per pixel; 0: such that a picture is at least 32 pixels wide
+  int gap = 1;                         // between pictures
   std::array<float, 2> range{0, 255};  // black and white
 };
 // Rows of `images` as one PNG contact sheet.
@@ -136,8 +138,8 @@ struct RemoteDataset {
   std::vector<std::string> files;
 };
 const std::vector<RemoteDataset>& remote_datasets();
-// Fetches `name` into `folder` (created), each file verified by its md5 before it gets its name; files that are there and
-// verified are kept. Returns the paths.
+// Fetches `name` into `folder` (created), each file verified by its md5 before it gets its name; files that are there
+// and verified are kept. Returns the paths.
 std::vector<std::filesystem::path> fetch_dataset(const std::string& name, const std::filesystem::path& folder,
                                                  Progress* progress = nullptr);
 

@@ -1,5 +1,6 @@
 // Two kinds of failure, never mixed: Error is the caller's mistake (a file, an option, an argument) and says what was
-// wrong, where, and what would work; InternalError is our own bug and can never be reached from a file or a command line.
+// wrong, where, and what would work; InternalError is our own bug and can never be reached from a file or a command
+// line.
 #pragma once
 
 #include <stdexcept>
@@ -9,8 +10,8 @@ namespace cpfm {
 
 class Error : public std::runtime_error {
  public:
-  // `where` names the file, row, option or field; `problem` what was found there; `remedy` (may be empty) what is allowed
-  // or would work. what() reads "where: problem; remedy".
+  // `where` names the file, row, option or field; `problem` what was found there; `remedy` (may be empty) what is
+  // allowed or would work. what() reads "where: problem; remedy".
   Error(std::string where, std::string problem, std::string remedy = {});
 
   const std::string& where() const { return where_; }

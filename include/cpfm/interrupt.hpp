@@ -1,5 +1,5 @@
-// Ctrl-C and SIGTERM, politely: the handler only sets a flag, long work asks for it at safe points, saves what it supports
-// saving and ends with cpfm::Interrupted (exit code 130). A second signal ends the process at once.
+// Ctrl-C and SIGTERM, politely: the handler only sets a flag, long work asks for it at safe points, saves what it
+// supports saving and ends with cpfm::Interrupted (exit code 130). A second signal ends the process at once.
 #pragma once
 
 namespace cpfm {

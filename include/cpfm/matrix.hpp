@@ -11,6 +11,18 @@
 namespace cpfm {
 
 template <class T>
+struct MatrixView;
+template <class T>
+struct MatrixView<const T> {
+  const T* data = nullptr;
+  std::size_t rows = 0, cols = 0;
+
+  std::span<const T> row(std::size_t i) const { return {data + i * cols, cols}; }
+  const T& operator()(std::size_t i, std::size_t j) const { return data[i * cols + j]; }
+  std::size_t size() const { return rows * cols; }
+};
+
+template <class T>
 struct MatrixView {
   T* data = nullptr;
   std::size_t rows = 0, cols = 0;
@@ -18,10 +30,12 @@ struct MatrixView {
   std::span<T> row(std::size_t i) const { return {data + i * cols, cols}; }
   T& operator()(std::size_t i, std::size_t j) const { return data[i * cols + j]; }
   std::size_t size() const { return rows * cols; }
+  operator MatrixView<const T>() const { return {data, rows, cols}; }
 };
 
-// Owns n × d floats. The memory is not touched on allocation, so pages that are never written cost nothing, and it grows
-// by realloc (which moves pages, not bytes), so that reading a stream of unknown length does not hold the data twice.
+// Owns n × d floats. The memory is not touched on allocation, so pages that are never written cost nothing, and it
+// grows by realloc (which moves pages, not bytes), so that reading a stream of unknown length does not hold the data
+// twice.
 class FloatMatrix {
  public:
   FloatMatrix() = default;

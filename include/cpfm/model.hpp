@@ -1,5 +1,6 @@
-// The file layer of models and couplings: named tensors and text metadata in the safetensors layout (8-byte little-endian
-// header length, JSON header, raw little-endian tensors), readable by any safetensors reader and never executing anything.
+// The file layer of models and couplings: named tensors and text metadata in the safetensors layout (8-byte
+// little-endian header length, JSON header, raw little-endian tensors), readable by any safetensors reader and never
+// executing anything.
 #pragma once
 
 #include <cstddef>
@@ -27,14 +28,15 @@ struct TensorView {
   std::vector<std::uint64_t> shape;  // empty: a scalar
   std::span<const std::byte> bytes;  // little-endian, C order
 
-  std::uint64_t count() const;            // number of elements
-  std::vector<float> to_floats() const;   // converted from any dtype
+  std::uint64_t count() const;           // number of elements
+  std::vector<float> to_floats() const;  // converted from any dtype
 };
 
 // Collects tensors and writes them atomically. Views must stay alive until save().
 class TensorFileWriter {
  public:
-  // A name given twice, an empty name, the reserved "__metadata__", or bytes that do not fit dtype × shape: cpfm::Error.
+  // A name given twice, an empty name, the reserved "__metadata__", or bytes that do not fit dtype × shape:
+  // cpfm::Error.
   void add(const std::string& name, DType dtype, std::vector<std::uint64_t> shape, std::span<const std::byte> bytes);
   void add(const std::string& name, std::vector<std::uint64_t> shape, std::span<const float> values);
   void add(const std::string& name, std::vector<std::uint64_t> shape, std::span<const std::int64_t> values);
@@ -52,11 +54,12 @@ class TensorFileWriter {
 };
 
 // A memory-mapped file, fully checked on opening: header ≤ 1 MiB, known dtypes, shapes that multiply without overflow,
-// offsets contiguous from 0 to the end of the file. Views live as long as the TensorFile. (As with any mapped file, another
-// program that truncates it in place meanwhile kills the reader; we only ever replace files whole.)
+// offsets contiguous from 0 to the end of the file. Views live as long as the TensorFile. (As with any mapped file,
+// another program that truncates it in place meanwhile kills the reader; we only ever replace files whole.)
 class TensorFile {
  public:
-  // Throws cpfm::Error that says what is wrong with the file; also when its format version is newer than kFormatVersion.
+  // Throws cpfm::Error that says what is wrong with the file; also when its format version is newer than
+  // kFormatVersion.
   static TensorFile open(const std::filesystem::path& file);
   // The same checks on bytes in memory, which must outlive the result. `name` is for messages.
   static TensorFile parse(std::span<const std::byte> bytes, const std::string& name);

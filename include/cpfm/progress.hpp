@@ -10,7 +10,8 @@
 
 namespace cpfm {
 
-// An observer of one piece of long work. The base class ignores everything, so it serves as "no progress wanted".
+// An observer of one piece of long work at a time, called by one thread at a time. Work that ends by an exception need
+// not finish(). The base class ignores everything, so it serves as "no progress wanted".
 class Progress {
  public:
   virtual ~Progress() = default;

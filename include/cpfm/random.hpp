@@ -18,12 +18,13 @@ std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter, st
 // `index` the item (a row, a sample, an epoch). Yields up to 2^34 words.
 class Rng {
  public:
-  Rng(std::uint64_t seed, std::uint32_t stream, std::uint64_t index = 0) : seed_(seed), index_(index), stream_(stream) {}
+  Rng(std::uint64_t seed, std::uint32_t stream, std::uint64_t index = 0)
+      : seed_(seed), index_(index), stream_(stream) {}
 
   std::uint32_t bits();
   std::uint64_t bits64();
-  double uniform();  // [0, 1), 53 bits
-  double normal();   // N(0, 1), Box–Muller
+  double uniform();                          // [0, 1), 53 bits
+  double normal();                           // N(0, 1), Box–Muller
   std::uint64_t below(std::uint64_t bound);  // 0 .. bound-1 without bias; bound ≥ 1
   // Index i with probability weights[i] / sum. Weights are finite, ≥ 0, with a positive sum, else cpfm::Error.
   std::size_t categorical(std::span<const double> weights);

@@ -1,5 +1,5 @@
-// A live temporary file is flock()ed by its writer, so a leftover is one whose lock can be taken: no process numbers, which
-// would lie on a shared file system.
+// A live temporary file is flock()ed by its writer, so a leftover is one whose lock can be taken: no process numbers,
+// which would lie on a shared file system.
 #include "base/atomic_file.hpp"
 
 #include <fcntl.h>
@@ -57,13 +57,14 @@ AtomicFile::AtomicFile(const fs::path& target) : target_(target) {
     fd_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd_ < 0 && errno == EEXIST) continue;
     if (fd_ < 0) fail("create a file there", errno);
-    flock(fd_, LOCK_EX | LOCK_NB);  // best effort: some file systems have no locks, and then leftovers stay
+    // Best effort: some file systems have no locks, and then leftovers stay.
+    const bool taken = flock(fd_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
     struct stat mine {};
-    if (fstat(fd_, &mine) == 0 && mine.st_nlink > 0) {
+    if (!taken && fstat(fd_, &mine) == 0 && mine.st_nlink > 0) {
       if (exists) (void)!fchmod(fd_, existing.st_mode & 07777);
       return;
     }
-    close(fd_);  // another writer took it for a leftover between open and flock
+    close(fd_);  // another writer takes it for a leftover, between our open and flock
     fd_ = -1;
   }
   fail("create a temporary file there", EEXIST);
@@ -96,7 +97,8 @@ void AtomicFile::commit() {
   if (fsync(fd_) != 0) fail("write", errno);
   if (rename(temporary_.c_str(), target_.c_str()) != 0) fail("rename the finished file", errno);
   close(std::exchange(fd_, -1));
-  // The name is durable once the folder is. Not every file system lets a folder be synced; the data itself is safe by now.
+  // The name is durable once the folder is. Not every file system lets a folder be synced; the data itself is safe by
+  // now.
   if (const int folder = open(folder_of(target_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); folder >= 0) {
     (void)fsync(folder);
     close(folder);
@@ -110,7 +112,8 @@ void AtomicFile::fail(const char* doing, int error) const {
     throw Error(target_.string(), fmt::format("there is no folder '{}'", folder.string()), "create it first");
   }
   std::string remedy;
-  if (error == ENOSPC || error == EDQUOT || error == EFBIG) remedy = "free some space; the old file, if any, is untouched";
+  if (error == ENOSPC || error == EDQUOT || error == EFBIG)
+    remedy = "free some space; the old file, if any, is untouched";
   if (error == EACCES || error == EROFS || error == EPERM) remedy = "choose a place you may write to";
   throw Error(target_.string(), fmt::format("cannot {}: {}", doing, std::generic_category().message(error)), remedy);
 }
@@ -120,7 +123,8 @@ void AtomicFile::remove_leftovers() const {
   std::error_code error;
   for (fs::directory_iterator it(folder_of(target_), error), end; !error && it != end; it.increment(error)) {
     const std::string name = it->path().filename().string();
-    if (name.size() != prefix.size() + kTagLength + kSuffix.size() || !name.starts_with(prefix) || !name.ends_with(kSuffix)) {
+    if (name.size() != prefix.size() + kTagLength + kSuffix.size() || !name.starts_with(prefix) ||
+        !name.ends_with(kSuffix)) {
       continue;
     }
     const int fd = open(it->path().c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);

@@ -12,8 +12,8 @@ namespace cpfm {
 
 class AtomicFile {
  public:
-  // Opens the temporary file. A symbolic link is followed; a device or pipe (/dev/stdout) is written directly. Temporary
-  // files that a killed writer of the same target left behind are removed.
+  // Opens the temporary file. A symbolic link is followed; a device or pipe (/dev/stdout) is written directly.
+  // Temporary files that a killed writer of the same target left behind are removed.
   explicit AtomicFile(const std::filesystem::path& target);
   ~AtomicFile();  // without commit(): the temporary file is removed, the target untouched
   AtomicFile(const AtomicFile&) = delete;

@@ -1,4 +1,5 @@
-// Size arithmetic for numbers that come from outside (file headers, options): it throws cpfm::Error instead of wrapping.
+// Size arithmetic for numbers that come from outside (file headers, options): it throws cpfm::Error instead of
+// wrapping.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// A small pool of sleeping workers rather than OpenMP: exceptions cross it, ThreadSanitizer understands it, and it works
-// the same in programs that use another OpenMP runtime through libtorch.
+// A small pool of sleeping workers rather than OpenMP: exceptions cross it, ThreadSanitizer understands it, and it
+// works the same in programs that use another OpenMP runtime through libtorch.
 #include "cpfm/parallel.hpp"
 
 #include <atomic>

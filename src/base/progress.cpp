@@ -60,7 +60,8 @@ class StreamProgress final : public Progress {
       return;
     }
     if (total_ == 0) return;
-    const auto tenth = static_cast<int>(10.0 * static_cast<double>(std::min(done, total_)) / static_cast<double>(total_));
+    const auto tenth =
+        static_cast<int>(10.0 * static_cast<double>(std::min(done, total_)) / static_cast<double>(total_));
     if (tenth > tenth_shown_ && tenth < 10) {
       tenth_shown_ = tenth;
       print_line();

@@ -31,9 +31,9 @@ std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> c, std::arr
 
 std::uint32_t Rng::bits() {
   if (used_ == 4) {
-    buffer_ = philox4x32(
-        {block_++, stream_, static_cast<std::uint32_t>(index_), static_cast<std::uint32_t>(index_ >> 32)},
-        {static_cast<std::uint32_t>(seed_), static_cast<std::uint32_t>(seed_ >> 32)});
+    buffer_ =
+        philox4x32({block_++, stream_, static_cast<std::uint32_t>(index_), static_cast<std::uint32_t>(index_ >> 32)},
+                   {static_cast<std::uint32_t>(seed_), static_cast<std::uint32_t>(seed_ >> 32)});
     used_ = 0;
   }
   return buffer_[used_++];

@@ -31,7 +31,11 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 // Length of the valid UTF-8 sequence at the start of `text`, 0 when there is none.
 std::size_t utf8_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const std::size_t length = byte(0) < 0x80 ? 1 : byte(0) >> 5 == 6 ? 2 : byte(0) >> 4 == 14 ? 3 : byte(0) >> 3 == 30 ? 4 : 0;
+  const std::size_t length = byte(0) < 0x80       ? 1
+                             : byte(0) >> 5 == 6  ? 2
+                             : byte(0) >> 4 == 14 ? 3
+                             : byte(0) >> 3 == 30 ? 4
+                                                  : 0;
   if (length == 0 || length > text.size() || (length == 2 && byte(0) < 0xC2)) return 0;
   for (std::size_t i = 1; i < length; ++i) {
     if (byte(i) >> 6 != 2) return 0;
@@ -43,7 +47,7 @@ std::size_t utf8_length(std::string_view text) {
 
 std::string nearest_name(std::string_view name, const std::vector<std::string>& candidates) {
   constexpr std::size_t kLongest = 64;
-  if (name.size() > kLongest) return {};
+  if (name.empty() || name.size() > kLongest) return {};
   std::string best;
   std::size_t best_distance = std::max<std::size_t>(1, name.size() / 3) + 1;
   for (const std::string& candidate : candidates) {

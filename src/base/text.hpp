@@ -13,8 +13,8 @@ std::string nearest_name(std::string_view name, const std::vector<std::string>& 
 // "did you mean 'nearest'?" when one is near, else "there are: a, b, c, … (12 in all)".
 std::string suggest(std::string_view name, const std::vector<std::string>& candidates);
 
-// Control characters and invalid UTF-8 become '?', and what is longer than `most` bytes is cut with "…": safe to print in
-// one line whatever a file held.
+// Control characters and invalid UTF-8 become '?', and what is longer than `most` bytes is cut with "…": safe to print
+// in one line whatever a file held.
 std::string printable(std::string_view text, std::size_t most = 60);
 
 // "1.5 MB" (decimal units).

@@ -9,14 +9,14 @@ namespace cpfm {
 
 struct CudaDevice {
   std::string name;
-  std::size_t memory = 0;  // bytes
+  std::size_t memory = 0;    // bytes
   int major = 0, minor = 0;  // compute capability
 };
 
 struct CudaFacts {
-  std::string toolkit;     // version the kernels were compiled with, "13.0"
+  std::string toolkit;  // version the kernels were compiled with, "13.0"
   std::vector<CudaDevice> devices;
-  std::string why_none;    // the driver's word when there is no device
+  std::string why_none;  // the driver's word when there is no device
 };
 
 CudaFacts cuda_facts();

@@ -18,7 +18,7 @@
 namespace cpfm {
 namespace {
 
-constexpr std::size_t kBufferSize = 1 << 18;
+constexpr std::size_t kBufferSize = 1 << 16;
 
 class MemorySource final : public ByteSource {
  public:
@@ -149,8 +149,9 @@ int open_for_reading(const std::filesystem::path& file, struct stat& facts) {
   const int fd = open(file.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) {
     const int error = errno;
-    throw Error(file.string(), error == ENOENT ? "there is no such file"
-                                               : fmt::format("cannot be opened: {}", std::generic_category().message(error)));
+    throw Error(file.string(), error == ENOENT
+                                   ? "there is no such file"
+                                   : fmt::format("cannot be opened: {}", std::generic_category().message(error)));
   }
   if (fstat(fd, &facts) != 0 || S_ISDIR(facts.st_mode)) {
     close(fd);

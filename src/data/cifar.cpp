@@ -15,11 +15,12 @@ namespace {
 
 constexpr ImageShape kShape{3, 32, 32};
 constexpr std::size_t kRecord = 1 + 3 * 32 * 32;
-const std::array<const char*, 10> kClasses{"airplane", "automobile", "bird", "cat", "deer",
-                                           "dog", "frog", "horse", "ship", "truck"};
+const std::array<const char*, 10> kClasses{"airplane", "automobile", "bird",  "cat",  "deer",
+                                           "dog",      "frog",       "horse", "ship", "truck"};
 
 // Appends the records of one batch.
-void append_batch(Reader& reader, std::optional<std::size_t> limit, FloatMatrix& samples, std::vector<std::int32_t>& ids) {
+void append_batch(Reader& reader, std::optional<std::size_t> limit, FloatMatrix& samples,
+                  std::vector<std::int32_t>& ids) {
   const auto size = reader.remaining();
   if (size && *size % kRecord != 0) {
     throw Error(reader.name(), fmt::format("its size of {} bytes is not a multiple of {}", *size, kRecord),
@@ -38,7 +39,8 @@ void append_batch(Reader& reader, std::optional<std::size_t> limit, FloatMatrix&
       const std::size_t left = size ? (reader.remaining().value_or(0) / kRecord) + 1 : 0;
       samples.reserve(std::max((row + left) * kShape.size(), size ? 0 : 2 * samples.capacity() + kShape.size()));
     }
-    convert({NumberKind::kUInt8, std::endian::little}, record.data() + 1, kShape.size(), samples.data() + row * kShape.size());
+    convert({NumberKind::kUInt8, std::endian::little}, record.data() + 1, kShape.size(),
+            samples.data() + row * kShape.size());
     ids.push_back(label);
   }
 }
@@ -72,8 +74,9 @@ Dataset read_cifar_folder(const fs::path& folder, const ReadOptions& options) {
   for (int batch = 1; batch <= 5; ++batch) {
     const fs::path file = folder / fmt::format("data_batch_{}.bin", batch);
     if (!fs::exists(file)) {
-      throw Error(folder.string(), fmt::format("data_batch_{}.bin is missing", batch),
-                  "a CIFAR-10 folder holds data_batch_1.bin to data_batch_5.bin; name a single batch to read that alone");
+      throw Error(
+          folder.string(), fmt::format("data_batch_{}.bin is missing", batch),
+          "a CIFAR-10 folder holds data_batch_1.bin to data_batch_5.bin; name a single batch to read that alone");
     }
     if (options.limit && ids.size() >= *options.limit) break;
     Reader reader(file_source(file), file.string());

@@ -22,8 +22,10 @@ constexpr double kLargestClass = 9007199254740992.0;  // 2^53: beyond it doubles
 std::optional<std::vector<double>> as_numbers(const std::vector<std::string>& texts) {
   std::vector<double> numbers(texts.size());
   for (std::size_t i = 0; i < texts.size(); ++i) {
-    if (texts[i].empty()) numbers[i] = std::nan("");
-    else if (!parse_number(texts[i], numbers[i])) return std::nullopt;
+    if (texts[i].empty())
+      numbers[i] = std::nan("");
+    else if (!parse_number(texts[i], numbers[i]))
+      return std::nullopt;
   }
   return numbers;
 }
@@ -59,7 +61,8 @@ std::string utf8_from_utf32(std::span<const std::byte> bytes, bool swap) {
     } else if (c < 0x800) {
       text += {static_cast<char>(0xC0 | c >> 6), static_cast<char>(0x80 | (c & 0x3F))};
     } else if (c < 0x10000) {
-      text += {static_cast<char>(0xE0 | c >> 12), static_cast<char>(0x80 | (c >> 6 & 0x3F)), static_cast<char>(0x80 | (c & 0x3F))};
+      text += {static_cast<char>(0xE0 | c >> 12), static_cast<char>(0x80 | (c >> 6 & 0x3F)),
+               static_cast<char>(0x80 | (c & 0x3F))};
     } else {
       text += {static_cast<char>(0xF0 | (c >> 18 & 7)), static_cast<char>(0x80 | (c >> 12 & 0x3F)),
                static_cast<char>(0x80 | (c >> 6 & 0x3F)), static_cast<char>(0x80 | (c & 0x3F))};
@@ -73,18 +76,17 @@ Column parse_text_column(Reader& reader, std::size_t samples, bool limited) {
   std::vector<std::string> texts;
   CsvScanner scanner(reader, 0);
   while (scanner.next_row()) {
-    if (scanner.cells() > 1) {
-      throw Error(reader.name(), fmt::format("line {} has {} cells", scanner.line(), scanner.cells()),
+    if (scanner.row().size() > 1) {
+      throw Error(reader.name(), fmt::format("line {} has {} cells", scanner.line(), scanner.row().size()),
                   "a file of labels or properties has one per line");
     }
-    texts.emplace_back(trim(scanner.cell(0)));
+    texts.emplace_back(trim(scanner.row()[0]));
   }
   while (texts.size() > samples && texts.back().empty()) texts.pop_back();  // blank lines at the end
   double ignored = 0;
   const bool text_above_numbers =
-      texts.size() > 1 && !parse_number(texts[0], ignored) && std::all_of(texts.begin() + 1, texts.end(), [&](const auto& t) {
-        return parse_number(t, ignored);
-      });
+      texts.size() > 1 && !parse_number(texts[0], ignored) &&
+      std::all_of(texts.begin() + 1, texts.end(), [&](const auto& t) { return parse_number(t, ignored); });
   if (limited ? text_above_numbers : texts.size() == samples + 1) {
     column.name = texts.front();
     texts.erase(texts.begin());
@@ -98,8 +100,10 @@ Column parse_text_column(Reader& reader, std::size_t samples, bool limited) {
 Labels to_labels(const Column& column, const std::string& where) {
   const auto* texts = std::get_if<std::vector<std::string>>(&column.values);
   std::optional<std::vector<double>> numbers;
-  if (texts == nullptr) numbers = std::get<std::vector<double>>(column.values);
-  else numbers = as_numbers(*texts);
+  if (texts == nullptr)
+    numbers = std::get<std::vector<double>>(column.values);
+  else
+    numbers = as_numbers(*texts);
   if (!numbers) {
     std::vector<std::optional<std::string>> keys;
     for (const std::string& text : *texts) keys.push_back(text.empty() ? std::nullopt : std::optional(text));
@@ -147,7 +151,8 @@ Column parse_npy_column(Reader& reader) {
   const NpyHeader header = read_npy_header(reader);
   const std::size_t count = checked_product(header.shape, reader.name());
   if (header.shape.empty() || count != header.shape[0]) {
-    throw Error(reader.name(), "is not one value per sample", "an array of shape (n,) is needed for labels or a property");
+    throw Error(reader.name(), "is not one value per sample",
+                "an array of shape (n,) is needed for labels or a property");
   }
   const std::size_t width = header.is_text ? header.text_bytes : header.type.size();
   constexpr std::size_t kLongestText = 1 << 20;
@@ -170,11 +175,14 @@ Column parse_npy_column(Reader& reader) {
       texts.push_back(utf8_from_utf32(element, header.type.order == std::endian::big));
     } else {
       const auto end = std::find(element.begin(), element.end(), std::byte{0});
-      texts.emplace_back(reinterpret_cast<const char*>(element.data()), static_cast<std::size_t>(end - element.begin()));
+      texts.emplace_back(reinterpret_cast<const char*>(element.data()),
+                         static_cast<std::size_t>(end - element.begin()));
     }
   }
-  if (header.is_text) column.values = std::move(texts);
-  else column.values = std::move(numbers);
+  if (header.is_text)
+    column.values = std::move(texts);
+  else
+    column.values = std::move(numbers);
   return column;
 }
 
@@ -196,7 +204,8 @@ Column read_column_file(const std::string& path, std::size_t samples, bool limit
   }
   if (limited) keep_first(column, samples);
   if (column.size() != samples) {
-    throw Error(path, fmt::format("holds {} values for {} samples", column.size(), samples), "one per sample is needed");
+    throw Error(path, fmt::format("holds {} values for {} samples", column.size(), samples),
+                "one per sample is needed");
   }
   if (column.name.empty()) {
     std::filesystem::path stem = std::filesystem::path(path).filename();

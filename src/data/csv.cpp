@@ -17,23 +17,15 @@ namespace {
 
 enum class Role { kFeature, kLabels, kProperty, kIgnored };
 
-using Row = std::vector<std::string>;
-
-Row copy_row(const CsvScanner& scanner) {
-  Row row;
-  for (std::size_t k = 0; k < scanner.cells(); ++k) row.emplace_back(trim(scanner.cell(k)));
-  return row;
-}
-
-bool is_number(const std::string& text) {
+bool is_number(std::string_view text) {
   double value = 0;
   return parse_number(text, value);
 }
 
 // A header holds text in a column whose next row is a number.
-bool looks_like_header(const Row& first, const Row& second) {
+bool looks_like_header(const CsvRow& first, const CsvRow& second) {
   for (std::size_t k = 0; k < std::min(first.size(), second.size()); ++k) {
-    if (!first[k].empty() && !is_number(first[k]) && is_number(second[k])) return true;
+    if (!trim(first[k]).empty() && !is_number(first[k]) && is_number(second[k])) return true;
   }
   return false;
 }
@@ -44,21 +36,17 @@ class Table {
       : reader_(reader), options_(options), scanner_(reader, lower(reader.name()).ends_with(".tsv") ? '\t' : 0) {}
 
   Dataset read() {
-    Row first, second;
     if (!scanner_.next_row()) throw Error(reader_.name(), "is empty");
-    first = copy_row(scanner_);
+    const CsvRow first = scanner_.row();
     const std::uint64_t first_line = scanner_.line();
     const bool more = scanner_.next_row();
-    if (more) second = copy_row(scanner_);
     columns_ = first.size();
     const bool header = options_.header == Header::kYes ||
-                        (options_.header == Header::kAuto && more && looks_like_header(first, second));
-    if (header) names_ = first;
+                        (options_.header == Header::kAuto && more && looks_like_header(first, scanner_.row()));
+    for (std::size_t k = 0; header && k < first.size(); ++k) names_.emplace_back(trim(first[k]));
     assign_roles();
-    if (!header) add_row([&](std::size_t k) -> std::string_view { return first[k]; }, first.size(), first_line);
-    for (bool row = more; row && !full(); row = scanner_.next_row()) {
-      add_row([&](std::size_t k) { return scanner_.cell(k); }, scanner_.cells(), scanner_.line());
-    }
+    if (!header) add_row(first, first_line);
+    for (bool row = more; row && !full(); row = scanner_.next_row()) add_row(scanner_.row(), scanner_.line());
     return finish();
   }
 
@@ -74,13 +62,15 @@ class Table {
     const auto named = std::find(names_.begin(), names_.end(), spec);
     if (named != names_.end()) {
       if (std::find(named + 1, names_.end(), spec) != names_.end()) {
-        throw Error(reader_.name(), fmt::format("has several columns named '{}'", printable(spec)), "give the column's number");
+        throw Error(reader_.name(), fmt::format("has several columns named '{}'", printable(spec)),
+                    "give the column's number");
       }
       return static_cast<std::size_t>(named - names_.begin());
     }
     std::size_t number = 0;
     const auto [end, problem] = std::from_chars(spec.data(), spec.data() + spec.size(), number);
-    if (problem == std::errc{} && end == spec.data() + spec.size() && number >= 1 && number <= columns_) return number - 1;
+    if (problem == std::errc{} && end == spec.data() + spec.size() && number >= 1 && number <= columns_)
+      return number - 1;
     return std::nullopt;
   }
 
@@ -89,7 +79,8 @@ class Table {
     if (!column) {
       std::error_code ignored;
       if (role != Role::kIgnored && std::filesystem::exists(spec, ignored)) return;  // a file, read by read_dataset()
-      const std::string others = names_.empty() ? fmt::format("columns are numbered 1 to {}", columns_) : suggest(spec, names_);
+      const std::string others =
+          names_.empty() ? fmt::format("columns are numbered 1 to {}", columns_) : suggest(spec, names_);
       throw Error(reader_.name(), fmt::format("has no column '{}' (option {})", printable(spec), option), others);
     }
     if (roles_[*column] != Role::kFeature) {
@@ -109,12 +100,12 @@ class Table {
     if (features_ == 0) throw Error(reader_.name(), "has no column left for the samples");
   }
 
-  template <class Cell>
-  void add_row(const Cell& cell, std::size_t cells, std::uint64_t line) {
+  void add_row(const CsvRow& row, std::uint64_t line) {
     if (full()) return;
-    if (cells != columns_) {
+    if (row.size() != columns_) {
       throw Error(fmt::format("{}, row {} (line {})", reader_.name(), rows_ + 1, line),
-                  fmt::format("has {} cells where the first row has {}", cells, columns_), "every row needs as many");
+                  fmt::format("has {} cells where the first row has {}", row.size(), columns_),
+                  "every row needs as many");
     }
     if (values_.capacity() < (rows_ + 1) * features_) {
       values_.reserve(std::max({2 * values_.capacity(), (rows_ + 1) * features_, std::size_t{1024}}));
@@ -123,14 +114,19 @@ class Table {
     std::size_t property = 0;
     for (std::size_t k = 0; k < columns_; ++k) {
       switch (roles_[k]) {
-        case Role::kFeature: *out++ = number(cell(k), k, line); break;
-        case Role::kLabels: labels_.emplace_back(trim(cell(k))); break;
+        case Role::kFeature:
+          *out++ = number(row[k], k, line);
+          break;
+        case Role::kLabels:
+          labels_.emplace_back(trim(row[k]));
+          break;
         case Role::kProperty: {
           while (properties_[property].column != k) property = (property + 1) % properties_.size();
-          properties_[property].texts.emplace_back(trim(cell(k)));
+          properties_[property].texts.emplace_back(trim(row[k]));
           break;
         }
-        case Role::kIgnored: break;
+        case Role::kIgnored:
+          break;
       }
     }
     ++rows_;
@@ -143,13 +139,16 @@ class Table {
       const auto narrow = static_cast<float>(value);
       if (std::isfinite(narrow)) return narrow;
     }
-    const std::string where = fmt::format("{}, row {} (line {}), column {}", reader_.name(), rows_ + 1, line, column_name(column));
+    const std::string where =
+        fmt::format("{}, row {} (line {}), column {}", reader_.name(), rows_ + 1, line, column_name(column));
     text = trim(text);
-    if (text.empty()) throw Error(where, "the cell is empty", "fill it in, remove the row, or leave the column out with --ignore");
+    if (text.empty())
+      throw Error(where, "the cell is empty", "fill it in, remove the row, or leave the column out with --ignore");
     if (parse_number(text, value)) {
       throw Error(where, fmt::format("'{}' is not a finite number", printable(text)), "values must fit a 32-bit float");
     }
-    const std::string name = column < names_.size() && !names_[column].empty() ? names_[column] : std::to_string(column + 1);
+    const std::string name =
+        column < names_.size() && !names_[column].empty() ? names_[column] : std::to_string(column + 1);
     throw Error(where, fmt::format("'{}' is not a number", printable(text)),
                 fmt::format("use the column as labels (--labels {0}) or leave it out (--ignore {0})", printable(name)));
   }
@@ -162,16 +161,17 @@ class Table {
     data.samples = std::move(values_);
     data.samples.reshape(rows_, features_);
     data.samples.shrink();
-    for (std::size_t k = 0; k < names_.size(); ++k) {
-      if (roles_[k] == Role::kFeature) data.feature_names.push_back(names_[k]);
-    }
     const auto where = [&](std::size_t k) { return fmt::format("{}, column {}", reader_.name(), column_name(k)); };
     const auto labelled = std::find(roles_.begin(), roles_.end(), Role::kLabels);
     if (labelled != roles_.end()) {
-      data.labels = to_labels({options_.labels, std::move(labels_)}, where(static_cast<std::size_t>(labelled - roles_.begin())));
+      data.labels =
+          to_labels({options_.labels, std::move(labels_)}, where(static_cast<std::size_t>(labelled - roles_.begin())));
     }
     for (PropertyColumn& property : properties_) {
       data.properties.push_back(to_property({property.name, std::move(property.texts)}, where(property.column)));
+    }
+    for (std::size_t k = 0; k < names_.size(); ++k) {
+      if (roles_[k] == Role::kFeature) data.feature_names.push_back(std::move(names_[k]));
     }
     return data;
   }
@@ -185,7 +185,7 @@ class Table {
   Reader& reader_;
   const ReadOptions& options_;
   CsvScanner scanner_;
-  Row names_;  // empty without a header
+  std::vector<std::string> names_;  // empty without a header
   std::vector<Role> roles_;
   std::size_t columns_ = 0, features_ = 0, rows_ = 0;
   FloatMatrix values_;

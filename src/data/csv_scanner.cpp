@@ -12,6 +12,7 @@ namespace {
 
 constexpr int kEnd = -1;
 constexpr std::size_t kLongestRow = std::size_t{1} << 30;
+constexpr std::size_t kMostColumns = std::size_t{1} << 20;
 
 // The delimiter seen most often outside quotes in the first line.
 char guess_delimiter(std::string_view start) {
@@ -58,30 +59,28 @@ int CsvScanner::next_char() {
   return c;
 }
 
-std::string_view CsvScanner::cell(std::size_t k) const {
-  const std::size_t begin = k == 0 ? 0 : ends_[k - 1];
-  return std::string_view(text_).substr(begin, ends_[k] - begin);
-}
-
 bool CsvScanner::next_row() {
   while (scan_row()) {
-    const bool blank = ends_.size() == 1 && text_.empty();
+    const bool blank = row_.ends.size() == 1 && row_.text.empty();
     if (blank && columns_ != 1) continue;
-    if (columns_ == 0) columns_ = ends_.size();
+    if (columns_ == 0) columns_ = row_.ends.size();
     return true;
   }
   return false;
 }
 
 bool CsvScanner::scan_row() {
-  text_.clear();
-  ends_.clear();
+  row_.text.clear();
+  row_.ends.clear();
   row_line_ = line_;
   if (peek_char() == kEnd) return false;
   const auto fail = [&](const std::string& problem, const std::string& remedy) {
     throw Error(fmt::format("{}, line {}", reader_.name(), row_line_), problem, remedy);
   };
-  const auto end_cell = [&] { ends_.push_back(static_cast<std::uint32_t>(text_.size())); };
+  const auto end_cell = [&] {
+    if (row_.ends.size() == kMostColumns) fail("has more than 1048576 cells", "give wide data as npy or HDF5");
+    row_.ends.push_back(static_cast<std::uint32_t>(row_.text.size()));
+  };
   const bool spaces = delimiter_ == ' ';
   const auto skip_spaces = [&] {
     while (spaces && peek_char() == ' ') next_char();
@@ -94,11 +93,12 @@ bool CsvScanner::scan_row() {
       if (c == '\r' && peek_char() == '\n') next_char();
       ++line_;
       // A run of spaces before the line end is not an empty cell.
-      if (!(spaces && cell_start && !ends_.empty())) end_cell();
+      if (!(spaces && cell_start && !row_.ends.empty())) end_cell();
       return true;
     }
-    if (c == '\0') fail("holds a zero byte", "this is not text; give npy, npz, idx, HDF5, CIFAR or a folder of pictures");
-    if (text_.size() >= kLongestRow) fail("is longer than 1 GiB", "this is not a table of text");
+    if (c == '\0')
+      fail("holds a zero byte", "this is not text; give npy, npz, idx, HDF5, CIFAR or a folder of pictures");
+    if (row_.text.size() >= kLongestRow) fail("is longer than 1 GiB", "this is not a table of text");
     if (c == static_cast<unsigned char>(delimiter_)) {
       end_cell();
       skip_spaces();
@@ -112,12 +112,12 @@ bool CsvScanner::scan_row() {
           next_char();
         }
         if (q == '\n') ++line_;
-        if (text_.size() >= kLongestRow) fail("a quoted cell is longer than 1 GiB", "close the quote");
-        text_ += static_cast<char>(q);
+        if (row_.text.size() >= kLongestRow) fail("a quoted cell is longer than 1 GiB", "close the quote");
+        row_.text += static_cast<char>(q);
       }
       cell_start = false;
     } else {
-      text_ += static_cast<char>(c);
+      row_.text += static_cast<char>(c);
       cell_start = false;
     }
   }

@@ -50,7 +50,8 @@ void validate(const Dataset& data) {
                 "remove the row or fill the value in");
   }
   const auto check_count = [&](std::size_t count, const std::string& what) {
-    if (count != n) throw Error(data.source, fmt::format("has {} {} for {} samples", count, what, n), "one per sample is needed");
+    if (count != n)
+      throw Error(data.source, fmt::format("has {} {} for {} samples", count, what, n), "one per sample is needed");
   };
   if (data.labels) check_count(data.labels->ids.size(), "labels");
   for (const Property& property : data.properties) {
@@ -94,7 +95,8 @@ Dataset split_off(Dataset& data, double fraction, std::uint64_t seed) {
   }
   const std::size_t n = data.size();
   if (n < 2) throw Error(data.source, "one row cannot be split");
-  const auto count = std::clamp<std::size_t>(static_cast<std::size_t>(std::llround(fraction * static_cast<double>(n))), 1, n - 1);
+  const auto count =
+      std::clamp<std::size_t>(static_cast<std::size_t>(std::llround(fraction * static_cast<double>(n))), 1, n - 1);
   std::vector<std::size_t> taken = permutation(n, seed, kSplitStream);
   taken.resize(count);
   std::sort(taken.begin(), taken.end());

@@ -1,6 +1,6 @@
-// The built-in dataset: 1,797 handwritten digits of 8 × 8 pixels with values 0 to 16, the test part of "Optical Recognition
-// of Handwritten Digits" (E. Alpaydin and C. Kaynak, UCI Machine Learning Repository, 1998, CC BY 4.0). digits.bin holds
-// 65 bytes per digit: the pixels row by row, then the class.
+// The built-in dataset: 1,797 handwritten digits of 8 × 8 pixels with values 0 to 16, the test part of "Optical
+// Recognition of Handwritten Digits" (E. Alpaydin and C. Kaynak, UCI Machine Learning Repository, 1998, CC BY 4.0).
+// digits.bin holds 65 bytes per digit: the pixels row by row, then the class.
 #include "cpfm/error.hpp"
 #include "data/number_stream.hpp"
 #include "data/readers.hpp"
@@ -8,7 +8,8 @@
 asm(".section .rodata\n"
     ".global cpfm_digits_begin\n"
     "cpfm_digits_begin:\n"
-    ".incbin \"" CPFM_DIGITS_FILE "\"\n"
+    ".incbin \"" CPFM_DIGITS_FILE
+    "\"\n"
     ".global cpfm_digits_end\n"
     "cpfm_digits_end:\n"
     ".previous\n");

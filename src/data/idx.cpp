@@ -15,13 +15,20 @@ namespace {
 
 NumberType idx_type(int code, const std::string& file) {
   switch (code) {
-    case 0x08: return {NumberKind::kUInt8, std::endian::big};
-    case 0x09: return {NumberKind::kInt8, std::endian::big};
-    case 0x0B: return {NumberKind::kInt16, std::endian::big};
-    case 0x0C: return {NumberKind::kInt32, std::endian::big};
-    case 0x0D: return {NumberKind::kFloat32, std::endian::big};
-    case 0x0E: return {NumberKind::kFloat64, std::endian::big};
-    default: throw Error(file, fmt::format("has the idx type {:#04x}", code), "0x08, 0x09 and 0x0B to 0x0E are known");
+    case 0x08:
+      return {NumberKind::kUInt8, std::endian::big};
+    case 0x09:
+      return {NumberKind::kInt8, std::endian::big};
+    case 0x0B:
+      return {NumberKind::kInt16, std::endian::big};
+    case 0x0C:
+      return {NumberKind::kInt32, std::endian::big};
+    case 0x0D:
+      return {NumberKind::kFloat32, std::endian::big};
+    case 0x0E:
+      return {NumberKind::kFloat64, std::endian::big};
+    default:
+      throw Error(file, fmt::format("has the idx type {:#04x}", code), "0x08, 0x09 and 0x0B to 0x0E are known");
   }
 }
 

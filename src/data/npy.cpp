@@ -1,5 +1,5 @@
-// .npy samples. A float32 file of N bytes is read straight into its N bytes of memory; other types and Fortran order pass
-// through small blocks.
+// .npy samples. A float32 file of N bytes is read straight into its N bytes of memory; other types and Fortran order
+// pass through small blocks.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -52,7 +52,8 @@ FloatMatrix read_fortran(Reader& reader, const NpyHeader& header, const ArraySha
 
 Dataset parse_npy(Reader& reader, const ReadOptions& options) {
   const NpyHeader header = read_npy_header(reader);
-  if (header.is_text) throw Error(reader.name(), "holds text", "samples are numbers; text can be labels: --labels FILE.npy");
+  if (header.is_text)
+    throw Error(reader.name(), "holds text", "samples are numbers; text can be labels: --labels FILE.npy");
   ArrayShape shape = interpret_shape(header.shape, reader.name());
   Dataset data;
   data.format = "npy";

@@ -24,7 +24,8 @@ class DictParser {
       const std::string key = quoted();
       expect(':');
       if (key == "descr") {
-        if (peek() == '[') throw Error(file_, "holds records of several fields", "save each field as an array of its own");
+        if (peek() == '[')
+          throw Error(file_, "holds records of several fields", "save each field as an array of its own");
         set_type(header, quoted());
         have_descr = true;
       } else if (key == "fortran_order") {

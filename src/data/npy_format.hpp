@@ -11,10 +11,10 @@
 namespace cpfm {
 
 struct NpyHeader {
-  bool is_text = false;       // numpy 'U' or 'S'
-  NumberType type;            // numbers
-  std::size_t text_bytes = 0; // bytes per text element
-  bool text_is_utf32 = false; // 'U': UCS-4 in type.order; else bytes
+  bool is_text = false;        // numpy 'U' or 'S'
+  NumberType type;             // numbers
+  std::size_t text_bytes = 0;  // bytes per text element
+  bool text_is_utf32 = false;  // 'U': UCS-4 in type.order; else bytes
   bool fortran_order = false;
   std::vector<std::uint64_t> shape;
 };

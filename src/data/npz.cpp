@@ -1,5 +1,5 @@
-// .npz: a zip archive of .npy members, stored or deflated, with the 64-bit extensions numpy uses for large arrays. Only the
-// central directory is trusted for positions, and every position is checked against the file.
+// .npz: a zip archive of .npy members, stored or deflated, with the 64-bit extensions numpy uses for large arrays. Only
+// the central directory is trusted for positions, and every position is checked against the file.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -48,7 +48,8 @@ class Zip {
 
   // The member was read to its end, which is also when its checksum is compared.
   static void expect_end(Reader& reader) {
-    if (!reader.at_end()) throw Error(reader.name(), "holds more than one array", "the file is damaged: fetch or make it again");
+    if (!reader.at_end())
+      throw Error(reader.name(), "holds more than one array", "the file is damaged: fetch or make it again");
   }
 
   Reader open(const Member& member) const {
@@ -63,14 +64,16 @@ class Zip {
     if (member.method == 8) {
       source = inflate_source(std::move(source), Deflate::kRaw, name);
     } else if (member.method != 0) {
-      throw Error(name, fmt::format("is compressed by zip method {}", member.method), "numpy.savez_compressed writes method 8");
+      throw Error(name, fmt::format("is compressed by zip method {}", member.method),
+                  "numpy.savez_compressed writes method 8");
     }
     return Reader(crc_source(std::move(source), member.crc, name), name);
   }
 
  private:
   [[noreturn]] void damaged() const {
-    throw Error(file_.string(), "is not a whole npz file", "it is truncated or damaged: save it again with numpy.savez");
+    throw Error(file_.string(), "is not a whole npz file",
+                "it is truncated or damaged: save it again with numpy.savez");
   }
 
   std::vector<std::byte> bytes_at(std::uint64_t offset, std::uint64_t length) const {
@@ -163,7 +166,8 @@ class Zip {
 const Member& choose_samples(const Zip& zip, const fs::path& file, const ReadOptions& options) {
   if (!options.key.empty()) {
     if (const Member* member = zip.find(options.key)) return *member;
-    throw Error(file.string(), fmt::format("holds no array '{}'", printable(options.key)), suggest(options.key, zip.names()));
+    throw Error(file.string(), fmt::format("holds no array '{}'", printable(options.key)),
+                suggest(options.key, zip.names()));
   }
   if (zip.members().size() == 1) return zip.members()[0];
   for (const char* usual : {"X", "x", "data", "samples", "images", "features", "x_train", "arr_0"}) {
@@ -199,7 +203,8 @@ Dataset read_npz(const fs::path& file, const ReadOptions& options) {
   // A name that is neither here nor a file is refused with the arrays there are.
   const auto check = [&](const std::string& spec) {
     std::error_code ignored;
-    if (!spec.empty() && zip.find(spec) == nullptr && !fs::exists(spec, ignored)) {
+    const bool number = spec.find_first_not_of("0123456789") == std::string::npos;  // a column, for read_dataset()
+    if (!number && zip.find(spec) == nullptr && !fs::exists(spec, ignored)) {
       throw Error(file.string(), fmt::format("holds no array '{}'", printable(spec)), suggest(spec, zip.names()));
     }
   };

@@ -13,7 +13,20 @@
 
 namespace cpfm {
 
-enum class NumberKind { kBool, kInt8, kUInt8, kInt16, kUInt16, kInt32, kUInt32, kInt64, kUInt64, kFloat16, kFloat32, kFloat64 };
+enum class NumberKind {
+  kBool,
+  kInt8,
+  kUInt8,
+  kInt16,
+  kUInt16,
+  kInt32,
+  kUInt32,
+  kInt64,
+  kUInt64,
+  kFloat16,
+  kFloat32,
+  kFloat64
+};
 
 struct NumberType {
   NumberKind kind = NumberKind::kFloat32;

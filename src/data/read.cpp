@@ -45,14 +45,18 @@ Dataset parse(Reader& reader, const std::string& source, const ReadOptions& opti
         Column column{"label", std::vector<double>(ids.samples.values().begin(), ids.samples.values().end())};
         data.labels = to_labels(column, sibling);
         if (data.labels->ids.size() != data.size()) {
-          throw Error(sibling, fmt::format("holds {} labels for {} samples of {}", data.labels->ids.size(), data.size(), source));
+          throw Error(sibling, fmt::format("holds {} labels for {} samples of {}", data.labels->ids.size(), data.size(),
+                                           source));
         }
       }
     }
     return data;
   }
-  for (const auto& [known, meaning] : {std::pair{".npy", "an npy file"}, {".npz", "an npz file"}, {".h5", "an HDF5 file"},
-                                       {".hdf5", "an HDF5 file"}, {".h5ad", "an h5ad file"}}) {
+  for (const auto& [known, meaning] : {std::pair{".npy", "an npy file"},
+                                       {".npz", "an npz file"},
+                                       {".h5", "an HDF5 file"},
+                                       {".hdf5", "an HDF5 file"},
+                                       {".h5ad", "an h5ad file"}}) {
     if (extension == known) {
       throw Error(source, fmt::format("is named like {} but does not begin like one", meaning),
                   "it is truncated, damaged or misnamed");
@@ -96,8 +100,10 @@ void remove_columns(Dataset& data, std::vector<std::size_t> columns) {
   for (std::size_t i = 0; i < data.size(); ++i) {
     std::size_t next = 0;
     for (std::size_t j = 0; j < data.dim(); ++j) {
-      if (next < columns.size() && columns[next] == j) ++next;
-      else *out++ = data.samples(i, j);
+      if (next < columns.size() && columns[next] == j)
+        ++next;
+      else
+        *out++ = data.samples(i, j);
     }
   }
   const std::size_t rows = data.size(), left = data.dim() - columns.size();
@@ -112,7 +118,8 @@ void remove_columns(Dataset& data, std::vector<std::size_t> columns) {
 void attach_columns(Dataset& data, const ReadOptions& options) {
   const bool limited = options.limit && *options.limit == data.size();
   const bool columns_have_numbers = data.format == "npy" || data.format == "npz" || data.format == "hdf5";
-  const bool labels_found_inside = data.format == "csv" || data.format == "npz" || data.format == "hdf5" || data.format == "h5ad";
+  const bool labels_found_inside =
+      data.format == "csv" || data.format == "npz" || data.format == "hdf5" || data.format == "h5ad";
   std::vector<std::size_t> taken;
   const auto fetch = [&](const std::string& spec, const char* option) {
     std::error_code ignored;
@@ -156,7 +163,8 @@ void attach_columns(Dataset& data, const ReadOptions& options) {
 }  // namespace
 
 Dataset read_dataset(const std::string& source, const ReadOptions& options) {
-  if (options.limit && *options.limit < 2) throw Error("--limit", fmt::format("{} is too few", *options.limit), "at least 2 samples");
+  if (options.limit && *options.limit < 2)
+    throw Error("--limit", fmt::format("{} is too few", *options.limit), "at least 2 samples");
   try {
     Dataset data;
     std::error_code ignored;
@@ -177,8 +185,8 @@ Dataset read_dataset(const std::string& source, const ReadOptions& options) {
     if (options.image) {
       if (options.image->size() != data.dim()) {
         throw Error("--image", fmt::format("{} × {} × {} is {} values, but rows of {} have {}", options.image->channels,
-                                           options.image->height, options.image->width, options.image->size(), data.source,
-                                           data.dim()));
+                                           options.image->height, options.image->width, options.image->size(),
+                                           data.source, data.dim()));
       }
       data.image = options.image;
     }

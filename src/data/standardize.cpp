@@ -29,7 +29,9 @@ std::array<float, 2> observed_range(const Dataset& data) {
         const auto [low, high] = std::minmax_element(data.samples.data() + begin, data.samples.data() + end);
         return Range{*low, *high};
       },
-      [](const Range& a, const Range& b) { return Range{std::min(a[0], b[0]), std::max(a[1], b[1])}; });
+      [](const Range& a, const Range& b) {
+        return Range{std::min(a[0], b[0]), std::max(a[1], b[1])};
+      });
 }
 
 }  // namespace
@@ -81,7 +83,8 @@ Standardizer Standardizer::fit(const Dataset& data, Standardize mode) {
       }
       const bool unit = mode == Standardize::kUnit;
       result.shift[j] = static_cast<float>(unit ? low : mean);
-      result.scale[j] = high > low ? usable_scale(unit ? high - low : std::sqrt(squares / static_cast<double>(n))) : 1.0f;
+      result.scale[j] =
+          high > low ? usable_scale(unit ? high - low : std::sqrt(squares / static_cast<double>(n))) : 1.0f;
     }
   });
   return result;
@@ -94,7 +97,8 @@ void change_values(const Standardizer& by, MatrixView<float> samples, const Chan
   if (by.mode == Standardize::kNone) return;
   const bool shared = by.shift.size() == 1;
   if (!shared && by.shift.size() != samples.cols) {
-    throw Error("samples", fmt::format("have {} features where the standardization knows {}", samples.cols, by.shift.size()));
+    throw Error("samples",
+                fmt::format("have {} features where the standardization knows {}", samples.cols, by.shift.size()));
   }
   parallel_for(samples.rows, 256, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {

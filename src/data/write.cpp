@@ -26,14 +26,17 @@ std::string quoted_if_needed(const std::string& text) {
 
 }  // namespace
 
-void write_npy(const std::filesystem::path& file, std::span<const float> values, const std::vector<std::size_t>& shape) {
+void write_npy(const std::filesystem::path& file, std::span<const float> values,
+               const std::vector<std::size_t>& shape) {
   if (checked_product(shape, file.string()) != values.size()) {
     throw Error(file.string(), fmt::format("the shape does not hold {} values", values.size()));
   }
   std::string dims;
   for (const std::size_t dim : shape) dims += fmt::format("{}, ", dim);
-  if (shape.size() > 1) dims.resize(dims.size() - 2);
-  else if (shape.size() == 1) dims.resize(dims.size() - 1);
+  if (shape.size() > 1)
+    dims.resize(dims.size() - 2);
+  else if (shape.size() == 1)
+    dims.resize(dims.size() - 1);
   std::string header = fmt::format("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}), }}", dims);
   // Magic, version and length take 10 bytes; numpy aligns the data to 64.
   header.append(63 - (10 + header.size()) % 64, ' ');
@@ -61,7 +64,8 @@ void write_csv(const std::filesystem::path& file, const Dataset& data) {
   };
   const auto to = std::back_inserter(buffer);
   for (std::size_t j = 0; j < data.dim(); ++j) {
-    const std::string name = j < data.feature_names.size() ? quoted_if_needed(data.feature_names[j]) : fmt::format("x{}", j + 1);
+    const std::string name =
+        j < data.feature_names.size() ? quoted_if_needed(data.feature_names[j]) : fmt::format("x{}", j + 1);
     fmt::format_to(to, "{}{}", j == 0 ? "" : ",", name);
   }
   for (const Property& property : data.properties) fmt::format_to(to, ",{}", quoted_if_needed(property.name));
@@ -72,7 +76,8 @@ void write_csv(const std::filesystem::path& file, const Dataset& data) {
     for (const Property& property : data.properties) fmt::format_to(to, ",{}", property.values[i]);
     if (data.labels) {
       const std::int32_t id = data.labels->ids[i];
-      fmt::format_to(to, ",{}", id < 0 ? std::string() : quoted_if_needed(data.labels->names[static_cast<std::size_t>(id)]));
+      fmt::format_to(to, ",{}",
+                     id < 0 ? std::string() : quoted_if_needed(data.labels->names[static_cast<std::size_t>(id)]));
     }
     fmt::format_to(to, "\n");
     flush(1 << 16);

@@ -53,9 +53,10 @@ TEST_F(Parallel, ReducesToTheSameBitsForAnyNumberOfThreads) {
 TEST_F(Parallel, RethrowsAnExceptionOfItsBodyAndStaysUsable) {
   set_threads(4);
   for (int round = 0; round < 20; ++round) {
-    EXPECT_THROW(parallel_for(100, 1, [](std::size_t begin, std::size_t) {
-                   if (begin == 50) throw std::runtime_error("fifty");
-                 }),
+    EXPECT_THROW(parallel_for(100, 1,
+                              [](std::size_t begin, std::size_t) {
+                                if (begin == 50) throw std::runtime_error("fifty");
+                              }),
                  std::runtime_error);
   }
   std::atomic<int> done = 0;

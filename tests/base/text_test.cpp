@@ -15,6 +15,7 @@ TEST(Suggest, FindsASlipOfTheHand) {
   EXPECT_EQ(suggest("specis", {"mass", "species"}), "did you mean 'species'?");
   EXPECT_EQ(suggest("q", {"mass", "species"}), "there are: mass, species");
   EXPECT_EQ(suggest("q", {}), "there are none");
+  EXPECT_EQ(suggest("", {"a", "b"}), "there are: a, b");
 }
 
 TEST(Printable, IsSafeInOneLineWhateverItWasGiven) {
@@ -43,7 +44,8 @@ TEST(ParseNumber, TakesWholeNumbersOnlyAsAWhole) {
   EXPECT_TRUE(std::isinf(value));
   EXPECT_TRUE(parse_number("nan", value));
   EXPECT_TRUE(std::isnan(value));
-  for (const char* text : {"", " ", "abc", "1x", "1 2", "+-2", "0x10", "1,5"}) EXPECT_FALSE(parse_number(text, value)) << text;
+  for (const char* text : {"", " ", "abc", "1x", "1 2", "+-2", "0x10", "1,5"})
+    EXPECT_FALSE(parse_number(text, value)) << text;
 }
 
 }  // namespace

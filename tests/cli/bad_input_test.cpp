@@ -36,13 +36,16 @@ class BadInput : public testing::Test {
 
 TEST_F(BadInput, NanOrInfinityNamesRowAndColumn) {
   expect_bad(put("a.npy", npy("<f4", "(2, 2)", raw<float>({1, 2, 3, NAN}))), "row 2, column 2: the value is NaN");
-  expect_bad(put("b.npy", npy("<f8", "(2, 2)", raw<double>({1, -INFINITY, 3, 4}))), "row 1, column 2: the value is infinite");
-  expect_bad(put("c.npy", npy("<f8", "(2, 2)", raw<double>({1, 2, 1e300, 4}))), "row 2, column 1: the value is infinite");
+  expect_bad(put("b.npy", npy("<f8", "(2, 2)", raw<double>({1, -INFINITY, 3, 4}))),
+             "row 1, column 2: the value is infinite");
+  expect_bad(put("c.npy", npy("<f8", "(2, 2)", raw<double>({1, 2, 1e300, 4}))),
+             "row 2, column 1: the value is infinite");
   expect_bad(put("a.csv", "x,y\n1,2\nnan,3\n"), "row 2 (line 3), column 'x'");
 }
 
 TEST_F(BadInput, EmptyFilesAndOneRow) {
-  for (const char* name : {"e.npy", "e.npz", "e.csv", "e.bin", "e.h5", "e", "e.gz"}) expect_bad(put(name, ""), "is empty");
+  for (const char* name : {"e.npy", "e.npz", "e.csv", "e.bin", "e.h5", "e", "e.gz"})
+    expect_bad(put(name, ""), "is empty");
   expect_bad(put("one.csv", "1,2,3\n"), "one row");
   expect_bad(put("one.npy", npy("<f4", "(1, 3)", raw<float>({1, 2, 3}))), "one row");
   RunOptions options;
@@ -84,7 +87,8 @@ TEST_F(BadInput, LabelsThatDoNotFit) {
   expect_bad(data, "holds 2 values for 3 samples", {"--labels", put("two.txt", "a\nb\n")});
   expect_bad(data, "holds 5 values for 3 samples", {"--labels", put("five.txt", "a\nb\nc\nd\ne\n")});
   expect_bad(put("p.csv", "bill,species\n1,a\n2,b\n"), "did you mean 'species'?", {"--labels", "specis"});
-  expect_bad(put("q.csv", "bill,mass\n1,2\n2,heavy\n"), "row 2: 'heavy' is not a finite number", {"--property", "mass"});
+  expect_bad(put("q.csv", "bill,mass\n1,2\n2,heavy\n"), "row 2: 'heavy' is not a finite number",
+             {"--property", "mass"});
 }
 
 TEST_F(BadInput, FoldersWithoutPicturesAndPathsThatAreNotThere) {

@@ -10,7 +10,8 @@ TEST(DataInfo, DescribesTheBuiltInDigits) {
   const Outcome text = run_cpfm({"data", "info", "digits"});
   EXPECT_EQ(text.exit_code, 0);
   EXPECT_EQ(text.err, "");
-  for (const char* part : {"1797 x 64", "uint8", "460 kB", "1 x 8 x 8", "0 to 16", "10: 0 (178), 1 (182)"}) EXPECT_CONTAINS(text.out, part);
+  for (const char* part : {"1797 x 64", "uint8", "460 kB", "1 x 8 x 8", "0 to 16", "10: 0 (178), 1 (182)"})
+    EXPECT_CONTAINS(text.out, part);
   const auto json = run_cpfm({"data", "info", "digits", "--json"}).json();
   EXPECT_EQ(json["n"], 1797);
   EXPECT_EQ(json["dim"], 64);
@@ -76,7 +77,8 @@ TEST(DataConvert, RefusesAnOutputItCannotName) {
   const TempDir dir;
   expect_refused(run_cpfm({"data", "convert", "digits", "-o", (dir / "d.xlsx").string()}), ".npy, .csv and .png");
   write_bytes(dir / "t.csv", "1,2\n3,4\n");
-  expect_refused(run_cpfm({"data", "convert", (dir / "t.csv").string(), "-o", (dir / "t.png").string()}), "does not hold pictures");
+  expect_refused(run_cpfm({"data", "convert", (dir / "t.csv").string(), "-o", (dir / "t.png").string()}),
+                 "does not hold pictures");
   EXPECT_FALSE(std::filesystem::exists(dir / "t.png"));
 }
 

@@ -34,7 +34,8 @@ TEST(Info, ShowsWhatATensorFileHolds) {
   writer.set_metadata("cpfm.kind", "model");
   writer.save(dir / "m.cpfm");
   const Outcome text = run_cpfm({"info", (dir / "m.cpfm").string()});
-  for (const char* part : {"cpfm format version 1", "layer.weight", "F32", "[2, 3]", "cpfm.kind", "model"}) EXPECT_CONTAINS(text.out, part);
+  for (const char* part : {"cpfm format version 1", "layer.weight", "F32", "[2, 3]", "cpfm.kind", "model"})
+    EXPECT_CONTAINS(text.out, part);
   const auto json = run_cpfm({"info", (dir / "m.cpfm").string(), "--json"}).json();
   EXPECT_EQ(json["tensors"][0]["shape"], (std::vector<int>{2, 3}));
   EXPECT_EQ(json["metadata"]["cpfm.kind"], "model");

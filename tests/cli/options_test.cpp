@@ -14,10 +14,12 @@ TEST(CommandLine, HelpListsTheCommandsThatExistWithExamples) {
   const Outcome help = run_cpfm({"--help"});
   EXPECT_EQ(help.exit_code, 0);
   EXPECT_EQ(help.err, "");
-  for (const char* part : {"data", "info", "--json", "--threads", "--config", "Examples"}) EXPECT_CONTAINS(help.out, part);
+  for (const char* part : {"data", "info", "--json", "--threads", "--config", "Examples"})
+    EXPECT_CONTAINS(help.out, part);
   const Outcome data = run_cpfm({"data", "info", "--help"});
   EXPECT_EQ(data.exit_code, 0);
-  for (const char* part : {"DATA", "--labels", "--standardize", "none|unit|zscore|image", "Examples"}) EXPECT_CONTAINS(data.out, part);
+  for (const char* part : {"DATA", "--labels", "--standardize", "none|unit|zscore|image", "Examples"})
+    EXPECT_CONTAINS(data.out, part);
 }
 
 TEST(CommandLine, HelpAnswersWithinFiftyMilliseconds) {
@@ -74,8 +76,8 @@ TEST(Configuration, RefusesKeysItDoesNotKnowAndFilesThatAreNotThere) {
 
 TEST(Configuration, DumpIsReadBackToTheSameResult) {
   const TempDir dir;
-  const std::vector<std::string> command{"data", "info", "digits", "--json", "--limit", "60", "--part", "test", "--seed", "4",
-                                         "--standardize", "zscore"};
+  const std::vector<std::string> command{"data",   "info", "digits", "--json", "--limit",       "60",
+                                         "--part", "test", "--seed", "4",      "--standardize", "zscore"};
   std::vector<std::string> dump = command;
   dump.push_back("--dump-config");
   const Outcome dumped = run_cpfm(dump);

@@ -14,7 +14,8 @@ namespace {
 
 using namespace test;
 
-Dataset read_bytes_as(const TempDir& dir, const std::string& name, const std::string& bytes, const ReadOptions& options = {}) {
+Dataset read_bytes_as(const TempDir& dir, const std::string& name, const std::string& bytes,
+                      const ReadOptions& options = {}) {
   write_bytes(dir / name, bytes);
   return read_dataset((dir / name).string(), options);
 }
@@ -91,7 +92,8 @@ TEST(Npy, SeesPicturesInThreeAndFourDimensions) {
   std::vector<std::uint8_t> interleaved(2 * 2 * 2 * 3);
   for (std::size_t i = 0; i < interleaved.size(); ++i) interleaved[i] = static_cast<std::uint8_t>(i);
   const Dataset data = read_bytes_as(dir, "d.npy", npy("|u1", "(2, 2, 2, 3)", raw(interleaved)));
-  EXPECT_EQ(values(data), (std::vector<float>{0, 3, 6, 9, 1, 4, 7, 10, 2, 5, 8, 11, 12, 15, 18, 21, 13, 16, 19, 22, 14, 17, 20, 23}));
+  EXPECT_EQ(values(data),
+            (std::vector<float>{0, 3, 6, 9, 1, 4, 7, 10, 2, 5, 8, 11, 12, 15, 18, 21, 13, 16, 19, 22, 14, 17, 20, 23}));
   EXPECT_EQ((*data.value_range)[1], 255);
 }
 
@@ -110,7 +112,8 @@ TEST(Npy, TakesAColumnByNumberAsLabelsOrProperty) {
   ReadOptions options;
   options.labels = "3";
   options.properties = {"1"};
-  const Dataset data = read_bytes_as(dir, "a.npy", npy("<f4", "(3, 4)", raw<float>({9, 1, 7, 2, 8, 3, 5, 4, 7, 5, 7, 6})), options);
+  const Dataset data =
+      read_bytes_as(dir, "a.npy", npy("<f4", "(3, 4)", raw<float>({9, 1, 7, 2, 8, 3, 5, 4, 7, 5, 7, 6})), options);
   EXPECT_EQ(values(data), (std::vector<float>{1, 2, 3, 4, 5, 6}));
   EXPECT_EQ(data.labels->names, (std::vector<std::string>{"5", "7"}));
   EXPECT_EQ(data.labels->ids, (std::vector<std::int32_t>{1, 0, 1}));
@@ -140,7 +143,9 @@ TEST(Npy, RefusesATruncatedFileAtEveryLength) {
 
 TEST(Npy, RefusesSizesThatOverflowOrLieBeforeAllocating) {
   const TempDir dir;
-  const auto refusal = [&](const std::string& shape) { return error_of([&] { read_bytes_as(dir, "x.npy", npy("<f8", shape, "abcdefgh")); }); };
+  const auto refusal = [&](const std::string& shape) {
+    return error_of([&] { read_bytes_as(dir, "x.npy", npy("<f8", shape, "abcdefgh")); });
+  };
   EXPECT_CONTAINS(refusal("(4294967296, 4294967296)"), "overflows");
   EXPECT_CONTAINS(refusal("(99999999999999999999,)"), "header");
   EXPECT_CONTAINS(refusal("(1000000, 1000000)"), "promises 8.0 TB");
@@ -182,8 +187,10 @@ std::string zip(const std::vector<std::pair<std::string, std::string>>& members,
       const std::string gz = gzipped(plain);
       packed = gz.substr(10, gz.size() - 18);  // the raw deflate stream inside
     }
-    const auto crc = static_cast<std::uint32_t>(crc32(0, reinterpret_cast<const Bytef*>(plain.data()), static_cast<uInt>(plain.size())));
-    const std::string sizes = raw<std::uint32_t>({crc, static_cast<std::uint32_t>(packed.size()), static_cast<std::uint32_t>(plain.size())});
+    const auto crc = static_cast<std::uint32_t>(
+        crc32(0, reinterpret_cast<const Bytef*>(plain.data()), static_cast<uInt>(plain.size())));
+    const std::string sizes =
+        raw<std::uint32_t>({crc, static_cast<std::uint32_t>(packed.size()), static_cast<std::uint32_t>(plain.size())});
     const std::string method = raw<std::uint16_t>({20, 0, static_cast<std::uint16_t>(deflated ? 8 : 0), 0, 0});
     const std::string lengths = raw<std::uint16_t>({static_cast<std::uint16_t>(name.size()), 0});
     directory += raw<std::uint32_t>({0x02014b50}) + raw<std::uint16_t>({20}) + method + sizes + lengths +
@@ -218,9 +225,12 @@ TEST(Npz, ReadsStoredAndDeflatedArraysWithLabelsAndProperties) {
 
 TEST(Npz, ChoosesAnArrayByKeyAndSuggestsNames) {
   const TempDir dir;
-  const std::string two = zip({{"first.npy", npy("<f4", "(2, 1)", raw<float>({1, 2}))}, {"second.npy", npy("<f4", "(2, 1)", raw<float>({3, 4}))}}, false);
+  const std::string two = zip({{"first.npy", npy("<f4", "(2, 1)", raw<float>({1, 2}))},
+                               {"second.npy", npy("<f4", "(2, 1)", raw<float>({3, 4}))}},
+                              false);
   ReadOptions options;
-  EXPECT_CONTAINS(error_of([&] { read_bytes_as(dir, "a.npz", two); }), "choose one with --key; there are: first, second");
+  EXPECT_CONTAINS(error_of([&] { read_bytes_as(dir, "a.npz", two); }),
+                  "choose one with --key; there are: first, second");
   options.key = "second";
   EXPECT_EQ(values(read_bytes_as(dir, "a.npz", two, options)), (std::vector<float>{3, 4}));
   options.key = "secnd";
@@ -236,7 +246,8 @@ TEST(Npz, RefusesDamageAtEveryByte) {
   for (std::size_t length = 4; length < whole.size(); ++length) {
     error_of([&] { read_bytes_as(dir, "t.npz", whole.substr(0, length)); });
   }
-  for (std::size_t at = 4; at < whole.size(); ++at) {  // a flipped byte gives an error or (in unused fields) the right data
+  for (std::size_t at = 4; at < whole.size();
+       ++at) {  // a flipped byte gives an error or (in unused fields) the right data
     std::string flipped = whole;
     flipped[at] = static_cast<char>(flipped[at] ^ 0xFF);
     try {

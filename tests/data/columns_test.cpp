@@ -34,7 +34,10 @@ TEST(Labels, RefuseFractionsAndInfinity) {
 
 TEST(Property, IsFiniteNumbersOrNamesTheRow) {
   EXPECT_EQ(to_property({"p", Texts{"1.5", "-2"}}, "p").values, (std::vector<float>{1.5f, -2}));
-  EXPECT_CONTAINS(error_of([] { to_property({"p", Texts{"1", "high"}}, "p"); }), "p, row 2: 'high' is not a finite number");
+  EXPECT_CONTAINS(error_of([] {
+                    to_property({"p", Texts{"1", "high"}}, "p");
+                  }),
+                  "p, row 2: 'high' is not a finite number");
   EXPECT_CONTAINS(error_of([] { to_property({"p", Numbers{1, std::nan("")}}, "p"); }), "row 2");
 }
 
@@ -52,7 +55,8 @@ TEST(ColumnFile, MayGoOnBehindLimitedSamples) {
   const TempDir dir;
   write_bytes(dir / "a.csv", "mass\n1\n2\n3\n4\n");
   EXPECT_EQ(std::get<Texts>(read_column_file((dir / "a.csv").string(), 2, true).values), (Texts{"1", "2"}));
-  EXPECT_CONTAINS(error_of([&] { read_column_file((dir / "a.csv").string(), 9, true); }), "holds 4 values for 9 samples");
+  EXPECT_CONTAINS(error_of([&] { read_column_file((dir / "a.csv").string(), 9, true); }),
+                  "holds 4 values for 9 samples");
 }
 
 TEST(ColumnFile, RefusesTables) {

@@ -111,22 +111,26 @@ TEST(Csv, StopsAtTheLimit) {
 }
 
 TEST(Csv, NamesRowLineAndColumnOfABadCell) {
-  EXPECT_CONTAINS(error_of([] { read_text("a,b\n1,2\n3,oops\n"); }), "row 2 (line 3), column 'b': 'oops' is not a number; use the column as labels (--labels b)");
+  EXPECT_CONTAINS(error_of([] { read_text("a,b\n1,2\n3,oops\n"); }),
+                  "row 2 (line 3), column 'b': 'oops' is not a number; use the column as labels (--labels b)");
   EXPECT_CONTAINS(error_of([] { read_text("a,b\n1,2\n3,\n"); }), "row 2 (line 3), column 'b': the cell is empty");
-  EXPECT_CONTAINS(error_of([] { read_text("a,b\n1,2\n3,nan\n"); }), "row 2 (line 3), column 'b': 'nan' is not a finite number");
+  EXPECT_CONTAINS(error_of([] { read_text("a,b\n1,2\n3,nan\n"); }),
+                  "row 2 (line 3), column 'b': 'nan' is not a finite number");
   EXPECT_CONTAINS(error_of([] { read_text("a,b\n1,2\n3,1e39\n"); }), "'1e39' is not a finite number");
   EXPECT_CONTAINS(error_of([] { read_text("1,2\n3,x\n"); }), "row 2 (line 2), column 2");
 }
 
 TEST(Csv, NamesARaggedRow) {
-  EXPECT_CONTAINS(error_of([] { read_text("1,2\n3,4\n5\n"); }), "row 3 (line 3): has 1 cells where the first row has 2");
+  EXPECT_CONTAINS(error_of([] { read_text("1,2\n3,4\n5\n"); }),
+                  "row 3 (line 3): has 1 cells where the first row has 2");
   EXPECT_CONTAINS(error_of([] { read_text("1,2\n3,4,5\n"); }), "row 2 (line 2): has 3 cells where the first row has 2");
 }
 
 TEST(Csv, SuggestsTheNearestColumn) {
   ReadOptions options;
   options.labels = "specie";
-  EXPECT_CONTAINS(error_of([&] { read_text(kPenguins, options); }), "has no column 'specie' (option --labels); did you mean 'species'?");
+  EXPECT_CONTAINS(error_of([&] { read_text(kPenguins, options); }),
+                  "has no column 'specie' (option --labels); did you mean 'species'?");
   options.labels = "9";
   EXPECT_CONTAINS(error_of([&] { read_text("1,2\n3,4\n", options); }), "columns are numbered 1 to 2");
   options.labels = "mass";

@@ -126,7 +126,8 @@ TEST(ReadDataset, RefusesWhatItCannotRead) {
   const TempDir dir;
   EXPECT_CONTAINS(error_of([&] { read_dataset((dir / "none.npy").string()); }), "there is no such file");
   write_bytes(dir / "a.npy", "not numpy");
-  EXPECT_CONTAINS(error_of([&] { read_dataset((dir / "a.npy").string()); }), "named like an npy file but does not begin like one");
+  EXPECT_CONTAINS(error_of([&] { read_dataset((dir / "a.npy").string()); }),
+                  "named like an npy file but does not begin like one");
   write_bytes(dir / "a.png", "\x89PNG\r\n\x1a\n");
   EXPECT_CONTAINS(error_of([&] { read_dataset((dir / "a.png").string()); }), "is one picture");
   ReadOptions options;

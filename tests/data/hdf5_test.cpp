@@ -8,9 +8,8 @@
 
 #include <hdf5.h>
 
-#include <cmath>
-#include <cstring>
 #include <fstream>
+#include <limits>
 #include <numeric>
 
 #include "cpfm/interrupt.hpp"

@@ -16,7 +16,8 @@ TEST(Idx, ReadsPicturesAndFindsTheirLabels) {
   const TempDir dir;
   write_bytes(dir / "train-images-idx3-ubyte", kImages);
   write_bytes(dir / "train-labels-idx1-ubyte", kLabels);
-  for (const auto& source : {dir / "train-images-idx3-ubyte", dir.path()}) {  // the folder stands for its training images
+  for (const auto& source :
+       {dir / "train-images-idx3-ubyte", dir.path()}) {  // the folder stands for its training images
     const Dataset data = read_dataset(source.string());
     EXPECT_EQ(data.size(), 3u);
     EXPECT_EQ(*data.image, (ImageShape{1, 2, 2}));
@@ -69,7 +70,8 @@ TEST(Idx, RefusesALabelCountThatDiffers) {
   ReadOptions options;
   options.labels = (dir / "l.txt").string();
   write_bytes(dir / "l.txt", "1\n2\n");
-  EXPECT_CONTAINS(error_of([&] { read_dataset((dir / "t-images").string(), options); }), "holds 2 values for 3 samples");
+  EXPECT_CONTAINS(error_of([&] { read_dataset((dir / "t-images").string(), options); }),
+                  "holds 2 values for 3 samples");
 }
 
 TEST(Idx, RefusesTruncationAtEveryLengthAndTrailingBytes) {

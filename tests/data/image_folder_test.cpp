@@ -3,7 +3,6 @@
 #include <atomic>
 #include <cstdio>
 #include <fstream>
-#include <mutex>
 
 // Behind <cstdio>: jpeglib.h uses FILE without declaring it.
 // clang-format off

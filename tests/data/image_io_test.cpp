@@ -3,11 +3,11 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <functional>
-#include <numeric>
 
 // Behind <cstdio>: jpeglib.h uses FILE without declaring it.
 // clang-format off

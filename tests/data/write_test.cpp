@@ -38,19 +38,21 @@ TEST(WriteNpy, IsReadByNumpy) {
       run_process({"/usr/bin/python3", "-c", "import numpy"}).exit_code != 0) {
     GTEST_SKIP() << "SKIPPED: no python3 with numpy here (Debian: python3-numpy)";
   }
-  const std::string python = run_process({"/usr/bin/env", "python3", "-c", "import numpy"}).exit_code == 0 ? "python3" : "/usr/bin/python3";
+  const std::string python =
+      run_process({"/usr/bin/env", "python3", "-c", "import numpy"}).exit_code == 0 ? "python3" : "/usr/bin/python3";
   write_npy(dir / "a.npy", std::vector<float>{1, 2, 3, 4, 5, 6.5}, {3, 2});
-  const auto result = run_process({python, "-c",
-                                   "import sys, numpy as np; a = np.load(sys.argv[1]); print(a.dtype, a.shape, a.tolist())",
-                                   (dir / "a.npy").string()});
+  const auto result = run_process(
+      {python, "-c", "import sys, numpy as np; a = np.load(sys.argv[1]); print(a.dtype, a.shape, a.tolist())",
+       (dir / "a.npy").string()});
   EXPECT_EQ(result.output, "float32 (3, 2) [[1.0, 2.0], [3.0, 4.0], [5.0, 6.5]]\n");
   // and the other way round, every order and type numpy writes
-  const auto made = run_process({python, "-c",
-                                 "import sys, numpy as np\n"
-                                 "a = np.arange(12).reshape(4, 3)\n"
-                                 "np.savez_compressed(sys.argv[1] + '/z.npz', X=a.astype('>f8'), y=np.array(['b', 'a', 'b', 'ü']))\n"
-                                 "np.save(sys.argv[1] + '/f.npy', np.asfortranarray(a.astype('i2')))\n",
-                                 dir.path().string()});
+  const auto made =
+      run_process({python, "-c",
+                   "import sys, numpy as np\n"
+                   "a = np.arange(12).reshape(4, 3)\n"
+                   "np.savez_compressed(sys.argv[1] + '/z.npz', X=a.astype('>f8'), y=np.array(['b', 'a', 'b', 'ü']))\n"
+                   "np.save(sys.argv[1] + '/f.npy', np.asfortranarray(a.astype('i2')))\n",
+                   dir.path().string()});
   ASSERT_EQ(made.exit_code, 0) << made.output;
   ReadOptions options;
   options.labels = "y";

@@ -38,13 +38,16 @@ std::string raw(const std::vector<T>& values) {
 template <class T>
 std::string raw_big_endian(const std::vector<T>& values) {
   std::string bytes = raw(values);
-  for (std::size_t at = 0; at < bytes.size(); at += sizeof(T)) std::reverse(bytes.begin() + at, bytes.begin() + at + sizeof(T));
+  for (std::size_t at = 0; at < bytes.size(); at += sizeof(T))
+    std::reverse(bytes.begin() + at, bytes.begin() + at + sizeof(T));
   return bytes;
 }
 
 // A version-1 npy file; `shape` as Python writes it: "(2, 3)".
-inline std::string npy(const std::string& descr, const std::string& shape, const std::string& data, bool fortran = false) {
-  std::string header = "{'descr': '" + descr + "', 'fortran_order': " + (fortran ? "True" : "False") + ", 'shape': " + shape + ", }\n";
+inline std::string npy(const std::string& descr, const std::string& shape, const std::string& data,
+                       bool fortran = false) {
+  std::string header =
+      "{'descr': '" + descr + "', 'fortran_order': " + (fortran ? "True" : "False") + ", 'shape': " + shape + ", }\n";
   const auto length = static_cast<std::uint16_t>(header.size());
   std::string bytes("\x93NUMPY\x01\x00", 8);
   bytes.append(reinterpret_cast<const char*>(&length), 2);

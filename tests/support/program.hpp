@@ -23,9 +23,9 @@ struct Outcome {
 };
 
 struct RunOptions {
-  std::string input;                    // for stdin
-  std::filesystem::path folder;         // to run in
-  std::function<void()> before_exec;    // in the child
+  std::string input;                  // for stdin
+  std::filesystem::path folder;       // to run in
+  std::function<void()> before_exec;  // in the child
   std::function<void(pid_t)> while_running;
 };
 
