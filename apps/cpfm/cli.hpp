@@ -38,6 +38,10 @@ struct DataOptions {
   Dataset load(const Context& context) const;
 
  private:
+  // Options that were given but mean nothing for what was read.
+  void warn_of_unused(const Dataset& data) const;
+
+  const CLI::App* command_ = nullptr;
   std::string image_shape_, header_ = "auto", image_fit_ = "crop", image_color_ = "auto";
 };
 
@@ -45,8 +49,8 @@ struct DataOptions {
 void add_data_command(CLI::App& app, Context& context);
 void add_info_command(CLI::App& app, Context& context);
 
-// The options in force for the chosen command, as the TOML that --config reads.
-std::string effective_config(const CLI::App& app);
+// "cpfm data info"
+std::string full_name(const CLI::App& command);
 
 // One paragraph for --version.
 std::string version_text();

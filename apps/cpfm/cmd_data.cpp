@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/text.hpp"
+#include "checks.hpp"
 #include "cli.hpp"
 #include "cpfm/error.hpp"
 
@@ -31,9 +32,10 @@ std::array<float, 2> black_and_white(const Dataset& data) {
   return {summary.low, summary.high};
 }
 
-void write_contact_sheet(const std::string& file, const Dataset& data, std::size_t pictures) {
+// `option` is the one that names the file.
+void write_contact_sheet(const char* option, const std::string& file, const Dataset& data, std::size_t pictures) {
   if (!data.image) {
-    throw Error("--png", fmt::format("{} does not hold pictures", data.source),
+    throw Error(option, fmt::format("{} does not hold pictures", data.source),
                 "--image CxHxW declares rows to be pictures");
   }
   GridOptions grid;
@@ -79,7 +81,7 @@ Json describe(const Dataset& data) {
 }
 
 void print_description(const Json& info) {
-  fmt::print("{}\n", info["source"].get<std::string>());
+  fmt::print("{}\n", printable(info["source"].get<std::string>(), 200));
   const auto line = [](const char* what, const std::string& text) { fmt::print("  {:<11} {}\n", what, text); };
   line("samples", fmt::format("{} x {} ({} in the file, {} in memory)", info["n"].get<std::size_t>(),
                               info["dim"].get<std::size_t>(), info["dtype"].get<std::string>(),
@@ -126,6 +128,7 @@ void print_description(const Json& info) {
   for (const Json& property : info["properties"]) {
     line("property", fmt::format("{}: {}", property["name"].get<std::string>(), range(property)));
   }
+  if (info.contains("png")) line("written", printable(info["png"].get<std::string>(), 200));
 }
 
 void add_info(CLI::App& parent, Context& context) {
@@ -141,11 +144,14 @@ void add_info(CLI::App& parent, Context& context) {
   const auto pictures = std::make_shared<std::size_t>(100);
   command->add_option("--png", *png, "Also draw a contact sheet of the first pictures into this file");
   command->add_option("--pictures", *pictures, "How many pictures the contact sheet shows")
-      ->check(CLI::PositiveNumber)
+      ->transform(whole_number(1, 1000000))
+      ->type_name("N")
       ->capture_default_str();
   command->callback([=, &context] {
+    if (!png->empty() && lower(fs::path(*png).extension().string()) != ".png")
+      throw Error("--png", fmt::format("'{}' does not end in .png", printable(*png, 200)), "only PNG is written");
     const Dataset data = data_options->load(context);
-    if (!png->empty()) write_contact_sheet(*png, data, *pictures);
+    if (!png->empty()) write_contact_sheet("--png", *png, data, *pictures);
     Json info = describe(data);
     if (!png->empty()) info["png"] = *png;
     if (context.json)
@@ -168,7 +174,8 @@ void add_convert(CLI::App& parent, Context& context) {
   command->callback([=, &context] {
     const std::string extension = lower(fs::path(*out).extension().string());
     if (extension != ".npy" && extension != ".csv" && extension != ".png") {
-      throw Error("--output", fmt::format("'{}' has no known extension", *out), ".npy, .csv and .png are written");
+      throw Error("--output", fmt::format("'{}' has no known extension", printable(*out, 200)),
+                  ".npy, .csv and .png are written");
     }
     const Dataset data = data_options->load(context);
     if (extension == ".npy")
@@ -176,11 +183,11 @@ void add_convert(CLI::App& parent, Context& context) {
     else if (extension == ".csv")
       write_csv(*out, data);
     else
-      write_contact_sheet(*out, data, data.size());
+      write_contact_sheet("--output", *out, data, data.size());
     if (context.json)
       context.print({{"output", *out}, {"n", data.size()}, {"dim", data.dim()}});
     else
-      fmt::print("{}: {} x {}\n", *out, data.size(), data.dim());
+      fmt::print("{}: {} x {}\n", printable(*out, 200), data.size(), data.dim());
   });
 }
 
@@ -213,6 +220,7 @@ void add_get(CLI::App& parent, Context& context) {
   command->add_option("NAME", *name, "mnist or cifar10")->required();
   command->add_option("--to", *to, "Folder for the files (default: data/NAME)");
   command->callback([=, &context] {
+    if (*name == "digits") throw Error(*name, "is built in", "use it by its name: cpfm data info digits");
     const fs::path folder = to->empty() ? fs::path("data") / *name : fs::path(*to);
     const auto progress = context.progress();
     const auto files = fetch_dataset(*name, folder, progress.get());
@@ -222,7 +230,7 @@ void add_get(CLI::App& parent, Context& context) {
       context.print({{"name", *name}, {"folder", folder.string()}, {"files", paths}});
       return;
     }
-    for (const fs::path& file : files) fmt::print("{}\n", file.string());
+    for (const fs::path& file : files) fmt::print("{}\n", printable(file.string(), 200));
   });
 }
 

@@ -35,7 +35,7 @@ Json describe_file(const std::string& path) {
 
 void print_file(const Json& file) {
   const int version = file["format_version"].get<int>();
-  fmt::print("{}: {}, {}\n", file["file"].get<std::string>(), human_bytes(file["bytes"].get<double>()),
+  fmt::print("{}: {}, {}\n", printable(file["file"].get<std::string>(), 200), human_bytes(file["bytes"].get<double>()),
              version > 0 ? fmt::format("cpfm format version {}", version) : "a safetensors file not made by cpfm");
   for (const auto& [key, value] : file["metadata"].items()) {
     fmt::print("  {:<28} {}\n", key, printable(value.get<std::string>(), 100));
@@ -63,8 +63,12 @@ Json describe_build() {
   if (!cuda.why_none.empty()) out["cuda"]["why_none"] = cuda.why_none;
 #endif
 #if CPFM_HAS_TORCH
-  const FlowEntry& flow = flow_library();
-  out["torch"] = {{"version", flow.torch_version()}, {"devices", flow.devices()}};
+  try {
+    const FlowEntry& flow = flow_library();
+    out["torch"] = {{"version", flow.torch_version()}, {"devices", flow.devices()}};
+  } catch (const Error& error) {  // what else there is to tell must not depend on it
+    out["torch"] = {{"error", error.what()}};
+  }
 #endif
   return out;
 }
@@ -73,7 +77,9 @@ void print_build(const Json& build) {
   const auto line = [](const char* what, const std::string& text) { fmt::print("  {:<11} {}\n", what, text); };
   fmt::print("{}\n", version_text());
   line("threads", std::to_string(build["threads"].get<int>()));
-  if (build.contains("torch")) {
+  if (build.contains("torch") && build["torch"].contains("error")) {
+    line("torch", "not loadable: " + printable_message(build["torch"]["error"].get<std::string>()));
+  } else if (build.contains("torch")) {
     line("torch", fmt::format("{} on {}", build["torch"]["version"].get<std::string>(),
                               fmt::join(build["torch"]["devices"].get<std::vector<std::string>>(), ", ")));
   }

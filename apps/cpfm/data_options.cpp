@@ -2,7 +2,12 @@
 #include <fmt/ranges.h>
 
 #include <charconv>
+#include <chrono>
+#include <limits>
 
+#include "base/log.hpp"
+#include "base/text.hpp"
+#include "checks.hpp"
 #include "cli.hpp"
 #include "cpfm/error.hpp"
 
@@ -24,31 +29,50 @@ ImageShape parse_image_shape(const std::string& text) {
   if (at != end || text.ends_with('x')) sides.clear();
   if (sides.size() == 2) sides.insert(sides.begin(), 1);
   if (sides.size() != 3 || (sides[0] != 1 && sides[0] != 3)) {
-    throw Error("--image", fmt::format("'{}' is not a picture's shape", text),
+    throw Error("--image", fmt::format("'{}' is not a picture's shape", printable(text)),
                 "HxW for grey, or CxHxW with C = 1 or 3, as 3x32x32");
   }
   return {sides[0], sides[1], sides[2]};
 }
 
+// A known dataset that is not there is one command away.
+void hint_at_download(const std::string& source) {
+  std::error_code ignored;
+  if (std::filesystem::exists(source, ignored)) return;
+  for (const RemoteDataset& remote : remote_datasets()) {
+    if (std::filesystem::path(source).filename() != remote.name) continue;
+    const std::string folder = "data/" + remote.name;
+    if (source != folder && std::filesystem::exists(folder, ignored))
+      throw Error(source, "there is no such file", fmt::format("did you mean {}?", folder));
+    throw Error(source, "there is no such file", fmt::format("fetch it with 'cpfm data get {}'", remote.name));
+  }
+}
+
 }  // namespace
 
 void DataOptions::add_to(CLI::App& command) {
+  command_ = &command;
   command.add_option("DATA", source, "A file or folder, - for CSV on stdin, or the built-in digits")->required();
   const char* group = "Reading DATA";
   command.add_option("--labels", read.labels, "Classes: a column of DATA (name or number), obs:NAME, or a file")
       ->group(group);
   command.add_option("--property", read.properties, "A measured quantity, named as labels are; may be repeated")
       ->group(group)
+      ->option_text("TEXT")
       ->allow_extra_args(false);
   command.add_option("--ignore", read.ignore, "A column to leave out; may be repeated")
       ->group(group)
+      ->option_text("TEXT")
       ->allow_extra_args(false);
   command.add_option("--key", read.key, "Which array of an npz or HDF5 file holds the samples")->group(group);
-  command.add_option("--limit", read.limit, "Read the first N samples only")->group(group);
+  command.add_option("--limit", read.limit, "Read the first N samples only, at least 2")
+      ->transform(whole_number(2, std::numeric_limits<std::int64_t>::max()))
+      ->type_name("N")
+      ->group(group);
   const auto add_choice = [&](const char* name, std::string& value, const std::vector<std::string>& choices,
                               const char* what) {
     command.add_option(name, value, what)
-        ->check(CLI::IsMember(choices))
+        ->check(one_of(choices))
         ->option_text(fmt::format("{}={}", fmt::join(choices, "|"), value))
         ->capture_default_str()
         ->group(group);
@@ -56,15 +80,28 @@ void DataOptions::add_to(CLI::App& command) {
   add_choice("--header", header_, {"auto", "yes", "no"}, "Whether a table's first row names its columns");
   command.add_option("--image", image_shape_, "Rows are pictures of this shape, HxW or CxHxW")->group(group);
   command.add_option("--image-size", read.image_size, "Bring every picture of a folder to N x N pixels")
-      ->check(CLI::Range(1, 4096))
+      ->transform(whole_number(1, 4096))
+      ->type_name("N")
       ->group(group);
   add_choice("--image-fit", image_fit_, {"crop", "stretch", "pad"}, "How pictures meet the square");
   add_choice("--image-color", image_color_, {"auto", "grey", "color"}, "Channels of the pictures of a folder");
   add_choice("--standardize", standardize, {"none", "unit", "zscore", "image"}, "Bring values to a common scale");
   add_choice("--part", part, {"all", "train", "test"}, "Which part of a random split by --seed to take");
   command.add_option("--test-fraction", test_fraction, "Share of the samples in the test part")
+      ->check(proper_fraction())
       ->capture_default_str()
       ->group(group);
+}
+
+void DataOptions::warn_of_unused(const Dataset& data) const {
+  const auto warn = [&](const char* option, bool applies) {
+    if (!applies && command_->get_option(option)->count() > 0)
+      log().warn("{} means nothing for {}: its format is {}", option, data.source, data.format);
+  };
+  const bool pictures = data.format == "image folder";
+  warn("--key", data.format == "npz" || data.format == "hdf5" || data.format == "h5ad");
+  warn("--header", data.format == "csv");
+  for (const char* option : {"--image-size", "--image-fit", "--image-color"}) warn(option, pictures);
 }
 
 Dataset DataOptions::load(const Context& context) const {
@@ -80,13 +117,25 @@ Dataset DataOptions::load(const Context& context) const {
                         : image_color_ == "color" ? ImageColor::kColor
                                                   : ImageColor::kAuto;
   const Standardize mode = parse_standardize(standardize);
+  hint_at_download(source);
+  const auto start = std::chrono::steady_clock::now();
   Dataset data = read_dataset(source, options);
+  log().debug("{}: {} x {} read as {} in {:.3f} s", data.source, data.size(), data.dim(), data.format,
+              std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  warn_of_unused(data);
   // The scale is the training part's, whichever part is taken: that is what a model would have seen.
   Standardizer scale;
   if (part == "all") {
     scale = Standardizer::fit(data, mode);
   } else {
+    const std::size_t all = data.size();
     Dataset test = split_off(data, test_fraction, context.seed);
+    if (std::min(data.size(), test.size()) < 2) {
+      throw Error("--test-fraction",
+                  fmt::format("{} leaves {} to train and {} to test of the {} samples of {}", test_fraction,
+                              data.size(), test.size(), all, source),
+                  "each part needs at least 2");
+    }
     scale = Standardizer::fit(data, mode);
     if (part == "test") data = std::move(test);
   }

@@ -73,8 +73,9 @@ struct ReadOptions {
   int image_size = 0;
   ImageFit image_fit = ImageFit::kCrop;
   ImageColor image_color = ImageColor::kAuto;
-  // Whether the first row of a table names its columns. kAuto: it does when it holds text where the next row holds
-  // numbers.
+  // Whether the first row of a table, or the first line of a text file of labels or properties, is a name. kAuto: a row
+  // is when it holds text where the next row holds numbers; a line when it is text above numbers alone, or when there
+  // is one line too many and the first, being text, never comes again.
   Header header = Header::kAuto;
   // Told about long reads; may be null.
   Progress* progress = nullptr;
@@ -109,17 +110,19 @@ struct Standardizer {
   Standardize mode = Standardize::kNone;
   std::vector<float> shift, scale;  // empty for kNone, one entry for kImage, else one per feature
 
-  // Learns shift and scale. A constant feature gets scale 1.
+  // Learns shift and scale. A constant feature gets scale 1; a range wider than a float holds gets the largest float.
   static Standardizer fit(const Dataset& data, Standardize mode);
   void apply(MatrixView<float> samples) const;
   void invert(MatrixView<float> samples) const;
 };
 
-// Writers. Each writes a temporary file first and renames it, so a failure leaves what was there before.
+// Writers. Each writes a temporary file first and renames it, so a failure or an interrupt leaves what was there
+// before.
 void write_npy(const std::filesystem::path& file, MatrixView<const float> values);
 // Any shape whose product is values.size(), C order.
 void write_npy(const std::filesystem::path& file, std::span<const float> values, const std::vector<std::size_t>& shape);
-// Samples, then properties, then a "label" column where there are such.
+// Samples, then properties, then a "label" column where there are such ("label_2" where a column is called so already).
+// Names of samples are not written.
 void write_csv(const std::filesystem::path& file, const Dataset& data);
 
 struct GridOptions {

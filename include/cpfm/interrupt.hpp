@@ -4,7 +4,8 @@
 
 namespace cpfm {
 
-// Catches SIGINT and SIGTERM from now on. For programs; a library user may never call it.
+// Catches SIGINT and SIGTERM from now on, except where the process was started with them ignored (nohup, a shell's
+// background jobs). For programs; a library user may never call it.
 void catch_interrupts();
 
 // True once an interrupt was asked for, by a signal or by request_interrupt.

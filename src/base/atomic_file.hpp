@@ -12,7 +12,8 @@ namespace cpfm {
 
 class AtomicFile {
  public:
-  // Opens the temporary file. A symbolic link is followed; a device or pipe (/dev/stdout) is written directly.
+  // Opens the temporary file. A symbolic link is followed, also to where no file is yet; a device or pipe
+  // (/dev/stdout) is written directly; a file without the right to write is refused.
   // Temporary files that a killed writer of the same target left behind are removed.
   explicit AtomicFile(const std::filesystem::path& target);
   ~AtomicFile();  // without commit(): the temporary file is removed, the target untouched

@@ -1,5 +1,6 @@
 #include "cpfm/interrupt.hpp"
 
+#include <atomic>
 #include <csignal>
 #include <initializer_list>
 
@@ -8,8 +9,9 @@
 namespace cpfm {
 namespace {
 
-// What a signal handler may touch. It belongs to the process, as signals do.
-volatile std::sig_atomic_t requested = 0;
+// What a signal handler may touch and every thread may read. It belongs to the process, as signals do.
+std::atomic<int> requested = 0;
+static_assert(std::atomic<int>::is_always_lock_free);
 
 extern "C" void on_signal(int signal) {
   if (requested != 0) {  // asked twice: go now, with the signal's own ending
@@ -23,6 +25,8 @@ extern "C" void on_signal(int signal) {
 
 void catch_interrupts() {
   for (const int signal : {SIGINT, SIGTERM}) {
+    struct sigaction inherited {};
+    if (sigaction(signal, nullptr, &inherited) == 0 && inherited.sa_handler == SIG_IGN) continue;
     struct sigaction action {};
     action.sa_handler = on_signal;
     sigemptyset(&action.sa_mask);

@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <system_error>
 #include <thread>
 
 #include "cpfm/error.hpp"
@@ -35,16 +36,22 @@ struct Loop {
   std::atomic<std::size_t> next{0};
   std::mutex mutex;
   std::exception_ptr failure;
+  std::size_t failed_chunk = 0;
 
   void work() {
     for (;;) {
       const std::size_t k = next.fetch_add(1, std::memory_order_relaxed);
       if (k >= chunks) return;
       try {
-        (*body)(k * grain, std::min(n, (k + 1) * grain));
+        const std::size_t begin = k * grain;
+        (*body)(begin, n - begin > grain ? begin + grain : n);
       } catch (...) {
+        // Chunks are handed out in order, so every lower one has begun and will be heard before the loop ends.
         const std::lock_guard lock(mutex);
-        if (!failure) failure = std::current_exception();
+        if (!failure || k < failed_chunk) {
+          failure = std::current_exception();
+          failed_chunk = k;
+        }
         next.store(chunks, std::memory_order_relaxed);
       }
     }
@@ -58,7 +65,13 @@ class Pool {
   explicit Pool(int workers) {
     try {
       for (int i = 0; i < workers; ++i) workers_.emplace_back([this] { serve(); });
-    } catch (...) {  // the system has no more threads: leave none behind
+    } catch (const std::system_error& error) {
+      stop();
+      throw Error("--threads",
+                  "the system gives no more than " + std::to_string(workers_.size() + 1) + " of " +
+                      std::to_string(workers + 1) + " threads (" + error.code().message() + ")",
+                  "use fewer");
+    } catch (...) {
       stop();
       throw;
     }
@@ -148,7 +161,12 @@ int threads() { return state().threads; }
 void parallel_for(std::size_t n, std::size_t grain, const std::function<void(std::size_t, std::size_t)>& body) {
   if (n == 0) return;
   grain = std::max<std::size_t>(grain, 1);
-  Loop loop{.body = &body, .n = n, .grain = grain, .chunks = (n + grain - 1) / grain, .mutex = {}, .failure = {}};
+  Loop loop{.body = &body,
+            .n = n,
+            .grain = grain,
+            .chunks = n / grain + (n % grain != 0 ? 1 : 0),
+            .mutex = {},
+            .failure = {}};
   if (inside_loop || loop.chunks == 1) {
     loop.work();
   } else {

@@ -1,11 +1,16 @@
 #include "cpfm/progress.hpp"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
+
+#include "base/terminal_line.hpp"
+#include "base/text.hpp"
 
 namespace cpfm {
 namespace {
@@ -26,6 +31,20 @@ std::string short_count(double value) {
   return fmt::format("{:.{}f}{}", value, value < 99.95 && power > 0 ? 1 : 0, kSuffix[power]);
 }
 
+// Slow work shows digits where a whole number would say 0.
+std::string short_rate(double value) {
+  if (value < 0.995) return fmt::format("{:.2g}", value);
+  return value < 9.95 ? fmt::format("{:.1f}", value) : short_count(value);
+}
+
+// Columns of the terminal behind `stream`; without one, no limit.
+std::size_t columns_of(std::FILE* stream) {
+  winsize size{};
+  if (fileno(stream) < 0 || ioctl(fileno(stream), TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
+    return std::numeric_limits<std::size_t>::max();
+  return size.ws_col;
+}
+
 std::string clock_time(double seconds) {
   const auto s = static_cast<std::int64_t>(std::llround(std::min(seconds, 3.6e8)));
   if (s < 3600) return fmt::format("{}:{:02}", s / 60, s % 60);
@@ -40,8 +59,9 @@ class StreamProgress final : public Progress {
 
   void start(const std::string& label, std::uint64_t total, const std::string& unit) override {
     close_line();
-    label_ = label;
+    label_ = printable(label);
     unit_ = unit;
+    note_.clear();
     total_ = total;
     started_ = now_();
     drawn_at_ = -1e9;
@@ -88,7 +108,7 @@ class StreamProgress final : public Progress {
     std::string text = total_ > 0 ? fmt::format("{}/{} {}", short_count(static_cast<double>(done_)),
                                                 short_count(static_cast<double>(total_)), unit_)
                                   : fmt::format("{} {}", short_count(static_cast<double>(done_)), unit_);
-    text += fmt::format("  {} {}/s", short_count(rate), unit_);
+    text += fmt::format("  {} {}/s", short_rate(rate), unit_);
     if (!active_) {
       text += fmt::format("  took {}", clock_time(elapsed));
     } else if (total_ > done_ && done_ > 0) {
@@ -98,32 +118,33 @@ class StreamProgress final : public Progress {
     return text;
   }
 
+  double share() const { return static_cast<double>(std::min(done_, total_)) / static_cast<double>(total_); }
+
   void draw_bar() {
     drawn_at_ = now_();
     std::string line = label_;
     if (total_ > 0) {
       constexpr int kWidth = 24;
-      const double share = static_cast<double>(std::min(done_, total_)) / static_cast<double>(total_);
-      const int filled = static_cast<int>(share * kWidth);
-      line += fmt::format(" [{:#<{}}{:.<{}}] {:3.0f} %", "", filled, "", kWidth - filled, 100 * share);
+      const int filled = static_cast<int>(share() * kWidth);
+      line += fmt::format(" [{:#<{}}{:.<{}}] {:3.0f} %", "", filled, "", kWidth - filled, 100 * share());
     }
-    fmt::print(stream_, "\r\033[K{}  {}", line, numbers());
+    line += "  " + numbers();
+    // One column stays free: a full line would wrap, and a wrapped one cannot be redrawn in place.
+    fmt::print(stream_, "\r\033[K{}", cut_to_width(line, columns_of(stream_) - 1));
     std::fflush(stream_);
-    line_open_ = true;
+    open_line = stream_;
   }
   void print_line() {
-    const std::string percent =
-        total_ > 0 ? fmt::format(" {:.0f} %", 100.0 * static_cast<double>(done_) / static_cast<double>(total_)) : "";
+    const std::string percent = total_ > 0 ? fmt::format(" {:.0f} %", 100 * share()) : "";
     fmt::print(stream_, "{}{}  {}\n", label_, percent, numbers());
     std::fflush(stream_);
   }
   void close_line() {
-    if (line_open_) std::fputc('\n', stream_);
-    line_open_ = false;
+    if (open_line == stream_) end_open_line();
   }
 
   std::FILE* stream_;
-  bool bar_, active_ = false, line_open_ = false;
+  bool bar_, active_ = false;
   std::function<double()> now_;
   std::string label_, unit_, note_;
   std::uint64_t total_ = 0, done_ = 0;

@@ -5,8 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <clocale>
 #include <cmath>
-#include <limits>
+#include <cstdlib>
 #include <numeric>
 
 namespace cpfm {
@@ -28,7 +29,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-// Length of the valid UTF-8 sequence at the start of `text`, 0 when there is none.
+// Length of the well-formed UTF-8 sequence at the start of `text` (Unicode's table 3-7), 0 when there is none.
 std::size_t utf8_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const std::size_t length = byte(0) < 0x80       ? 1
@@ -40,7 +41,17 @@ std::size_t utf8_length(std::string_view text) {
   for (std::size_t i = 1; i < length; ++i) {
     if (byte(i) >> 6 != 2) return 0;
   }
-  return length;
+  const bool overlong = (byte(0) == 0xE0 && byte(1) < 0xA0) || (byte(0) == 0xF0 && byte(1) < 0x90);
+  const bool surrogate = byte(0) == 0xED && byte(1) >= 0xA0;
+  const bool beyond = byte(0) > 0xF4 || (byte(0) == 0xF4 && byte(1) >= 0x90);
+  return overlong || surrogate || beyond ? 0 : length;
+}
+
+// Whether the sequence of `length` bytes at the start of `text` may reach a terminal.
+bool is_harmless(std::string_view text, std::size_t length) {
+  const auto first = static_cast<unsigned char>(text[0]);
+  if (length == 0 || first < 0x20 || first == 0x7F) return false;
+  return !(first == 0xC2 && static_cast<unsigned char>(text[1]) < 0xA0);  // U+0080 to U+009F
 }
 
 }  // namespace
@@ -79,15 +90,40 @@ std::string printable(std::string_view text, std::size_t most) {
   while (!text.empty()) {
     const std::size_t length = utf8_length(text);
     if (out.size() + std::max<std::size_t>(length, 1) > most) return out + "…";
-    const auto first = static_cast<unsigned char>(text[0]);
-    if (length == 0 || first < 0x20 || first == 0x7F) {
-      out += '?';
-    } else {
+    if (is_harmless(text, length))
       out += text.substr(0, length);
-    }
+    else
+      out += '?';
     text.remove_prefix(std::max<std::size_t>(length, 1));
   }
   return out;
+}
+
+std::string printable_message(std::string_view text) {
+  constexpr std::string_view kOwnLine = "\n  ";
+  std::string out;
+  for (;;) {
+    const std::size_t end = text.find(kOwnLine);
+    out += printable(text.substr(0, end), std::string::npos);
+    if (end == std::string_view::npos) return out;
+    out += kOwnLine;
+    text.remove_prefix(end + kOwnLine.size());
+  }
+}
+
+std::string_view cut_to_width(std::string_view text, std::size_t columns) {
+  std::size_t end = 0;
+  for (; end < text.size() && columns > 0; --columns) end += std::max<std::size_t>(utf8_length(text.substr(end)), 1);
+  return text.substr(0, end);
+}
+
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t length = utf8_length(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
 }
 
 std::string human_bytes(double bytes) {
@@ -121,9 +157,9 @@ bool parse_number(std::string_view text, double& value) {
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (end != text.data() + text.size() || text.empty()) return false;
   if (problem == std::errc::result_out_of_range) {
-    // from_chars leaves the value alone; the exponent's sign tells overflow from underflow.
-    const bool tiny = text.find("e-") != std::string_view::npos || text.find("E-") != std::string_view::npos;
-    value = tiny ? 0.0 : std::numeric_limits<double>::infinity();
+    // from_chars leaves the value alone; strtod tells overflow from underflow, however the digits are spread.
+    static const locale_t plain = newlocale(LC_ALL_MASK, "C", locale_t{});
+    value = strtod_l(std::string(text).c_str(), nullptr, plain);
     return true;
   }
   return problem == std::errc{};

@@ -145,6 +145,27 @@ class CrcSource final : public ByteSource {
   std::string name_;
 };
 
+class WatchedSource final : public ByteSource {
+ public:
+  WatchedSource(std::unique_ptr<ByteSource> source, Progress& progress)
+      : source_(std::move(source)), progress_(progress) {
+    progress_.start("reading", source_->remaining().value_or(0), "bytes");
+  }
+
+  std::size_t read(std::span<std::byte> out) override {
+    const std::size_t got = source_->read(out);
+    done_ += got;
+    progress_.update(done_);
+    return got;
+  }
+  std::optional<std::uint64_t> remaining() const override { return source_->remaining(); }
+
+ private:
+  std::unique_ptr<ByteSource> source_;
+  Progress& progress_;
+  std::uint64_t done_ = 0;
+};
+
 int open_for_reading(const std::filesystem::path& file, struct stat& facts) {
   const int fd = open(file.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) {
@@ -194,9 +215,14 @@ std::unique_ptr<ByteSource> crc_source(std::unique_ptr<ByteSource> source, std::
   return std::make_unique<CrcSource>(std::move(source), expected, std::move(name));
 }
 
-Reader::Reader(std::unique_ptr<ByteSource> source, std::string name)
+std::unique_ptr<ByteSource> watched_source(std::unique_ptr<ByteSource> source, Progress& progress) {
+  return std::make_unique<WatchedSource>(std::move(source), progress);
+}
+
+Reader::Reader(std::unique_ptr<ByteSource> source, std::string name, Gzip gzip)
     : source_(std::move(source)), name_(std::move(name)), buffer_(kBufferSize) {
-  if (peek(2) == "\x1f\x8b") {
+  unwrapped_ = gzip == Gzip::kUnwrap && peek(2) == "\x1f\x8b";
+  if (unwrapped_) {
     // What was buffered to recognise gzip goes back in front of the compressed bytes.
     class Rejoined final : public ByteSource {
      public:
@@ -279,9 +305,27 @@ std::optional<std::uint64_t> Reader::remaining() const {
   return *behind + (end_ - begin_);
 }
 
-Reader open_reader(const std::string& path) {
-  if (path == "-") return Reader(stdin_source(), "standard input");
-  return Reader(file_source(path), path);
+Reader open_reader(const std::string& path, Progress* progress) {
+  auto source = path == "-" ? stdin_source() : file_source(path);
+  if (progress != nullptr) source = watched_source(std::move(source), *progress);
+  return Reader(std::move(source), path == "-" ? "standard input" : path);
+}
+
+std::uint64_t plain_file_size(const std::filesystem::path& file) {
+  std::error_code error;
+  const bool plain = std::filesystem::is_regular_file(file, error);
+  if (!error && !plain) {
+    throw Error(file.string(), "must be a plain file: it is read from several places", "save it to a file first");
+  }
+  const std::uint64_t size = error ? 0 : std::filesystem::file_size(file, error);
+  if (error) throw Error(file.string(), "cannot be opened: " + error.message());
+  return size;
+}
+
+std::string content_extension(const std::string& name) {
+  std::filesystem::path path(lower(name));
+  if (path.extension() == ".gz") path = path.stem();
+  return path.extension().string();
 }
 
 }  // namespace cpfm

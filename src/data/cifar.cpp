@@ -73,14 +73,16 @@ Dataset read_cifar_folder(const fs::path& folder, const ReadOptions& options) {
   std::vector<std::int32_t> ids;
   for (int batch = 1; batch <= 5; ++batch) {
     const fs::path file = folder / fmt::format("data_batch_{}.bin", batch);
-    if (!fs::exists(file)) {
+    std::error_code ignored;
+    if (!fs::exists(file, ignored)) {
       throw Error(
           folder.string(), fmt::format("data_batch_{}.bin is missing", batch),
           "a CIFAR-10 folder holds data_batch_1.bin to data_batch_5.bin; name a single batch to read that alone");
     }
     if (options.limit && ids.size() >= *options.limit) break;
-    Reader reader(file_source(file), file.string());
+    Reader reader = open_reader(file.string(), options.progress);
     append_batch(reader, options.limit, samples, ids);
+    if (options.progress != nullptr) options.progress->finish();
   }
   return finish(std::move(samples), std::move(ids), folder.string());
 }

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "base/checked.hpp"
+#include "base/log.hpp"
 #include "base/text.hpp"
 #include "data/csv_scanner.hpp"
 #include "data/npy_format.hpp"
@@ -17,12 +18,13 @@ namespace cpfm {
 namespace {
 
 constexpr double kLargestClass = 9007199254740992.0;  // 2^53: beyond it doubles skip whole numbers
+constexpr double kLargestFloatClass = 16777215;       // 2^24 - 1: the last one that no other is rounded to
 
-// All texts as numbers when every non-empty one is a number, else nothing. Missing becomes NaN.
+// All texts as numbers when every one that is not missing is a number, else nothing. Missing becomes NaN.
 std::optional<std::vector<double>> as_numbers(const std::vector<std::string>& texts) {
   std::vector<double> numbers(texts.size());
   for (std::size_t i = 0; i < texts.size(); ++i) {
-    if (texts[i].empty())
+    if (is_missing(texts[i]))
       numbers[i] = std::nan("");
     else if (!parse_number(texts[i], numbers[i]))
       return std::nullopt;
@@ -71,10 +73,49 @@ std::string utf8_from_utf32(std::span<const std::byte> bytes, bool swap) {
   return text;
 }
 
-Column parse_text_column(Reader& reader, std::size_t samples, bool limited) {
-  Column column;
+// Without blank space around it, and without the quotes around that.
+std::string unquoted(std::string_view text) {
+  text = trim(text);
+  if (text.size() < 2 || text.front() != '"' || text.back() != '"') return std::string(text);
+  std::string out;
+  for (std::size_t i = 1; i + 1 < text.size(); ++i) {
+    out += text[i];
+    if (text[i] == '"' && text[i + 1] == '"' && i + 2 < text.size()) ++i;
+  }
+  return out;
+}
+
+// One value per line, whatever else the line holds.
+std::vector<std::string> read_lines(Reader& reader) {
+  if (reader.peek(3) == "\xEF\xBB\xBF") reader.consume(3);
+  std::vector<std::string> lines;
+  std::string line;
+  char last = '\n';
+  for (std::string_view window = reader.buffered(); !window.empty(); window = reader.buffered()) {
+    for (const char c : window) {
+      if (c == '\0') {
+        throw Error(fmt::format("{}, line {}", reader.name(), lines.size() + 1), "holds a zero byte",
+                    "this is not text; labels and properties are npy, idx or one value per line");
+      }
+      const bool line_ends = c == '\n' || c == '\r';
+      if (!line_ends) {
+        line += c;
+      } else if (!(c == '\n' && last == '\r')) {
+        lines.push_back(unquoted(line));
+        line.clear();
+      }
+      last = c;
+    }
+    reader.consume(window.size());
+  }
+  if (last != '\n' && last != '\r') lines.push_back(unquoted(line));
+  return lines;
+}
+
+// One value per row of a table that calls itself one.
+std::vector<std::string> read_only_cells(Reader& reader, char delimiter) {
   std::vector<std::string> texts;
-  CsvScanner scanner(reader, 0);
+  CsvScanner scanner(reader, delimiter);
   while (scanner.next_row()) {
     if (scanner.row().size() > 1) {
       throw Error(reader.name(), fmt::format("line {} has {} cells", scanner.line(), scanner.row().size()),
@@ -82,41 +123,80 @@ Column parse_text_column(Reader& reader, std::size_t samples, bool limited) {
     }
     texts.emplace_back(trim(scanner.row()[0]));
   }
-  while (texts.size() > samples && texts.back().empty()) texts.pop_back();  // blank lines at the end
+  return texts;
+}
+
+bool is_number(const std::string& text) {
   double ignored = 0;
-  const bool text_above_numbers =
-      texts.size() > 1 && !parse_number(texts[0], ignored) &&
-      std::all_of(texts.begin() + 1, texts.end(), [&](const auto& t) { return parse_number(t, ignored); });
-  if (limited ? text_above_numbers : texts.size() == samples + 1) {
+  return parse_number(text, ignored);
+}
+
+bool begins_with_header(const std::vector<std::string>& texts, std::size_t samples, bool limited) {
+  if (texts.size() < 2 || is_missing(texts[0]) || is_number(texts[0])) return false;
+  const auto rest = texts.begin() + 1;
+  if (std::all_of(rest, texts.end(), is_number)) return true;
+  const bool one_too_many = limited ? texts.size() > samples : texts.size() == samples + 1;
+  return one_too_many && std::find(rest, texts.end(), texts[0]) == texts.end();
+}
+
+Column parse_text_column(Reader& reader, std::size_t samples, bool limited, Header header) {
+  const std::string extension = content_extension(reader.name());
+  std::vector<std::string> texts = extension == ".csv"   ? read_only_cells(reader, ',')
+                                   : extension == ".tsv" ? read_only_cells(reader, '\t')
+                                                         : read_lines(reader);
+  const std::size_t most = samples + (header == Header::kYes ? 1 : 0);
+  while (texts.size() > most && texts.back().empty()) texts.pop_back();  // blank lines at the end
+  Column column;
+  if (!texts.empty() &&
+      (header == Header::kYes || (header == Header::kAuto && begins_with_header(texts, samples, limited)))) {
     column.name = texts.front();
     texts.erase(texts.begin());
+    log().debug("{}: the first line, '{}', is taken for a header", reader.name(), printable(column.name));
   }
   column.values = std::move(texts);
   return column;
 }
 
+// -1 and 1 are the two classes where they are the only numbers; else -1 is "no class".
+bool are_signs(const std::vector<double>& numbers) {
+  bool minus = false, plus = false;
+  for (const double value : numbers) {
+    if (!std::isnan(value) && std::abs(value) != 1) return false;
+    minus = minus || value == -1;
+    plus = plus || value == 1;
+  }
+  return minus && plus;
+}
+
 }  // namespace
+
+bool is_missing(std::string_view text) { return text.empty() || text == "nan" || text == "NaN" || text == "NA"; }
 
 Labels to_labels(const Column& column, const std::string& where) {
   const auto* texts = std::get_if<std::vector<std::string>>(&column.values);
   std::optional<std::vector<double>> numbers;
   if (texts == nullptr)
     numbers = std::get<std::vector<double>>(column.values);
-  else
+  else if (!column.are_names)
     numbers = as_numbers(*texts);
   if (!numbers) {
     std::vector<std::optional<std::string>> keys;
-    for (const std::string& text : *texts) keys.push_back(text.empty() ? std::nullopt : std::optional(text));
+    for (const std::string& text : *texts) keys.push_back(is_missing(text) ? std::nullopt : std::optional(text));
     return number_classes(keys, where);
   }
   std::vector<std::optional<std::int64_t>> keys;
+  const bool signs = are_signs(*numbers);
   for (std::size_t i = 0; i < numbers->size(); ++i) {
     const double value = (*numbers)[i];
-    if (std::isnan(value) || value == -1) {
+    if (std::isnan(value) || (value == -1 && !signs)) {
       keys.emplace_back();
     } else if (value != std::floor(value) || std::abs(value) > kLargestClass) {
       throw Error(fmt::format("{}, row {}", where, i + 1), fmt::format("{} is not a class", value),
                   "labels are whole numbers or text; a measured quantity is a property: --property");
+    } else if (column.from_floats && std::abs(value) > kLargestFloatClass) {
+      throw Error(fmt::format("{}, row {}", where, i + 1),
+                  fmt::format("{:.0f} is too large for a class kept beside the samples as a 32-bit float", value),
+                  "give the labels as a file of their own (npy or text)");
     } else {
       keys.emplace_back(static_cast<std::int64_t>(value));
     }
@@ -186,21 +266,32 @@ Column parse_npy_column(Reader& reader) {
   return column;
 }
 
+Column column_of_floats(std::string name, std::span<const float> values) {
+  Column column{std::move(name), std::vector<double>(values.begin(), values.end())};
+  column.from_floats = true;
+  return column;
+}
+
+bool names_a_file(const std::string& spec) {
+  std::error_code ignored;
+  return std::filesystem::exists(spec, ignored) && !std::filesystem::is_directory(spec, ignored);
+}
+
 void keep_first(Column& column, std::size_t count) {
   std::visit([&](auto& values) { values.resize(std::min(values.size(), count)); }, column.values);
 }
 
-Column read_column_file(const std::string& path, std::size_t samples, bool limited) {
+Column read_column_file(const std::string& path, std::size_t samples, bool limited, Header header) {
   Reader reader = open_reader(path);
   const std::string start(reader.peek(kNpyMagic.size()));
   Column column;
   if (start == kNpyMagic) {
     column = parse_npy_column(reader);
-  } else if (start.size() >= 4 && start[0] == 0 && start[1] == 0 && start[3] == 1) {
-    const Dataset vector = parse_idx(reader, {});
-    column.values = std::vector<double>(vector.samples.values().begin(), vector.samples.values().end());
+  } else if (start.size() >= 4 && start[0] == 0 && start[1] == 0) {
+    if (start[3] != 1) throw Error(path, "is not one value per sample", "an idx vector (one dimension) is needed");
+    column = column_of_floats({}, parse_idx(reader, {}).samples.values());
   } else {
-    column = parse_text_column(reader, samples, limited);
+    column = parse_text_column(reader, samples, limited, header);
   }
   if (limited) keep_first(column, samples);
   if (column.size() != samples) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <limits>
 
 #include "base/checked.hpp"
 #include "base/text.hpp"
@@ -22,18 +23,28 @@ bool is_number(std::string_view text) {
   return parse_number(text, value);
 }
 
+// Also what was meant as one.
+bool is_like_number(std::string_view text) { return is_number(text) || is_decimal_comma(text); }
+
 // A header holds text in a column whose next row is a number.
 bool looks_like_header(const CsvRow& first, const CsvRow& second) {
   for (std::size_t k = 0; k < std::min(first.size(), second.size()); ++k) {
-    if (!trim(first[k]).empty() && !is_number(first[k]) && is_number(second[k])) return true;
+    if (!trim(first[k]).empty() && !is_like_number(first[k]) && is_like_number(second[k])) return true;
   }
   return false;
+}
+
+bool all_text(const CsvRow& row) {
+  for (std::size_t k = 0; k < row.size(); ++k) {
+    if (is_missing(trim(row[k])) || is_like_number(row[k])) return false;
+  }
+  return true;
 }
 
 class Table {
  public:
   Table(Reader& reader, const ReadOptions& options)
-      : reader_(reader), options_(options), scanner_(reader, lower(reader.name()).ends_with(".tsv") ? '\t' : 0) {}
+      : reader_(reader), options_(options), scanner_(reader, content_extension(reader.name()) == ".tsv" ? '\t' : 0) {}
 
   Dataset read() {
     if (!scanner_.next_row()) throw Error(reader_.name(), "is empty");
@@ -41,8 +52,10 @@ class Table {
     const std::uint64_t first_line = scanner_.line();
     const bool more = scanner_.next_row();
     columns_ = first.size();
-    const bool header = options_.header == Header::kYes ||
-                        (options_.header == Header::kAuto && more && looks_like_header(first, scanner_.row()));
+    starts_with_text_ = all_text(first);
+    const bool header =
+        options_.header == Header::kYes ||
+        (options_.header == Header::kAuto && (more ? looks_like_header(first, scanner_.row()) : starts_with_text_));
     for (std::size_t k = 0; header && k < first.size(); ++k) names_.emplace_back(trim(first[k]));
     assign_roles();
     if (!header) add_row(first, first_line);
@@ -77,10 +90,13 @@ class Table {
   void assign(const std::string& spec, Role role, const char* option) {
     const auto column = find(spec);
     if (!column) {
-      std::error_code ignored;
-      if (role != Role::kIgnored && std::filesystem::exists(spec, ignored)) return;  // a file, read by read_dataset()
-      const std::string others =
+      if (role != Role::kIgnored && names_a_file(spec)) {  // read by read_dataset()
+        if (role == Role::kProperty) properties_.push_back({kElsewhere, {}, {}});
+        return;
+      }
+      std::string others =
           names_.empty() ? fmt::format("columns are numbered 1 to {}", columns_) : suggest(spec, names_);
+      if (names_.empty() && starts_with_text_) others += "; if the first row names them: --header yes";
       throw Error(reader_.name(), fmt::format("has no column '{}' (option {})", printable(spec), option), others);
     }
     if (roles_[*column] != Role::kFeature) {
@@ -88,7 +104,10 @@ class Table {
                   "a column is labels, a property or ignored");
     }
     roles_[*column] = role;
-    if (role == Role::kProperty) properties_.push_back({*column, spec, {}});
+    if (role == Role::kProperty) {
+      const bool named = *column < names_.size() && !names_[*column].empty();
+      properties_.push_back({*column, named ? names_[*column] : spec, {}});
+    }
   }
 
   void assign_roles() {
@@ -102,6 +121,11 @@ class Table {
 
   void add_row(const CsvRow& row, std::uint64_t line) {
     if (full()) return;
+    if (columns_ == 1 && row[0].empty()) {  // at the end of the file it is no cell
+      if (blank_line_ == 0) blank_line_ = line;
+      return;
+    }
+    if (blank_line_ != 0) number({}, 0, blank_line_);
     if (row.size() != columns_) {
       throw Error(fmt::format("{}, row {} (line {})", reader_.name(), rows_ + 1, line),
                   fmt::format("has {} cells where the first row has {}", row.size(), columns_),
@@ -130,7 +154,6 @@ class Table {
       }
     }
     ++rows_;
-    if (options_.progress != nullptr && rows_ % 4096 == 0) options_.progress->update(reader_.position());
   }
 
   float number(std::string_view text, std::size_t column, std::uint64_t line) const {
@@ -142,14 +165,22 @@ class Table {
     const std::string where =
         fmt::format("{}, row {} (line {}), column {}", reader_.name(), rows_ + 1, line, column_name(column));
     text = trim(text);
-    if (text.empty())
-      throw Error(where, "the cell is empty", "fill it in, remove the row, or leave the column out with --ignore");
+    const std::string shown = printable(text);
+    const char* const kFill = "fill it in, remove the row, or leave the column out with --ignore";
+    if (text.empty()) throw Error(where, "the cell is empty", kFill);
+    if (is_missing(text)) throw Error(where, fmt::format("'{}' is not a finite number", shown), kFill);
     if (parse_number(text, value)) {
-      throw Error(where, fmt::format("'{}' is not a finite number", printable(text)), "values must fit a 32-bit float");
+      const bool written_out = text.find_first_of("0123456789") != std::string_view::npos;
+      throw Error(
+          where, fmt::format("'{}' is {}", shown, written_out ? "too large for a 32-bit float" : "not a finite number"),
+          kFill);
+    }
+    if (is_decimal_comma(text)) {
+      throw Error(where, fmt::format("'{}' is not a number", shown), "decimal commas are not read; use points");
     }
     const std::string name =
         column < names_.size() && !names_[column].empty() ? names_[column] : std::to_string(column + 1);
-    throw Error(where, fmt::format("'{}' is not a number", printable(text)),
+    throw Error(where, fmt::format("'{}' is not a number", shown),
                 fmt::format("use the column as labels (--labels {0}) or leave it out (--ignore {0})", printable(name)));
   }
 
@@ -168,7 +199,9 @@ class Table {
           to_labels({options_.labels, std::move(labels_)}, where(static_cast<std::size_t>(labelled - roles_.begin())));
     }
     for (PropertyColumn& property : properties_) {
-      data.properties.push_back(to_property({property.name, std::move(property.texts)}, where(property.column)));
+      data.properties.push_back(property.column == kElsewhere
+                                    ? Property{}
+                                    : to_property({property.name, std::move(property.texts)}, where(property.column)));
     }
     for (std::size_t k = 0; k < names_.size(); ++k) {
       if (roles_[k] == Role::kFeature) data.feature_names.push_back(std::move(names_[k]));
@@ -176,6 +209,7 @@ class Table {
     return data;
   }
 
+  static constexpr std::size_t kElsewhere = std::numeric_limits<std::size_t>::max();
   struct PropertyColumn {
     std::size_t column;
     std::string name;
@@ -188,6 +222,8 @@ class Table {
   std::vector<std::string> names_;  // empty without a header
   std::vector<Role> roles_;
   std::size_t columns_ = 0, features_ = 0, rows_ = 0;
+  bool starts_with_text_ = false;  // the first row holds nothing but text
+  std::uint64_t blank_line_ = 0;   // the first since the last row, in a table of one column
   FloatMatrix values_;
   std::vector<std::string> labels_;
   std::vector<PropertyColumn> properties_;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/text.hpp"
 #include "cpfm/error.hpp"
 
 namespace cpfm {
@@ -14,26 +15,54 @@ constexpr int kEnd = -1;
 constexpr std::size_t kLongestRow = std::size_t{1} << 30;
 constexpr std::size_t kMostColumns = std::size_t{1} << 20;
 
+// Whether commas stand only inside numbers between semicolons.
+bool has_decimal_commas(std::string_view line) {
+  bool found = false;
+  while (!line.empty()) {
+    const std::string_view cell = line.substr(0, line.find(';'));
+    line.remove_prefix(std::min(line.size(), cell.size() + 1));
+    if (cell.find(',') == std::string_view::npos) continue;
+    if (!is_decimal_comma(cell)) return false;
+    found = true;
+  }
+  return found;
+}
+
 // The delimiter seen most often outside quotes in the first line.
 char guess_delimiter(std::string_view start) {
   constexpr std::array<char, 3> kCandidates{'\t', ';', ','};
   std::array<std::size_t, 3> counts{};
   bool quoted = false, space = false;
   const std::size_t content = start.find_first_not_of(" \r\n");
-  for (std::size_t i = std::min(content, start.size()); i < start.size(); ++i) {
+  start.remove_prefix(std::min(content, start.size()));
+  std::size_t length = start.size();
+  for (std::size_t i = 0; i < start.size(); ++i) {
     const char c = start[i];
     if (c == '"') quoted = !quoted;
     if (quoted) continue;
-    if (c == '\n' || c == '\r') break;
+    if (c == '\n' || c == '\r') {
+      length = i;
+      break;
+    }
     space = space || c == ' ';
     for (std::size_t k = 0; k < kCandidates.size(); ++k) counts[k] += c == kCandidates[k] ? 1 : 0;
   }
+  if (counts[1] > 0 && has_decimal_commas(start.substr(0, length))) return ';';
   const auto most = std::max_element(counts.begin(), counts.end());
   if (*most > 0) return kCandidates[static_cast<std::size_t>(most - counts.begin())];
   return space ? ' ' : ',';
 }
 
 }  // namespace
+
+bool is_decimal_comma(std::string_view text) {
+  const std::size_t comma = text.find(',');
+  if (comma == std::string_view::npos) return false;
+  std::string pointed(text);
+  pointed[comma] = '.';
+  double ignored = 0;
+  return parse_number(pointed, ignored);
+}
 
 CsvScanner::CsvScanner(Reader& reader, char delimiter) : reader_(reader), delimiter_(delimiter) {
   if (reader_.peek(3) == "\xEF\xBB\xBF") {

@@ -23,6 +23,9 @@ struct CsvRow {
   }
 };
 
+// A number written with a comma where the point belongs ("1,5").
+bool is_decimal_comma(std::string_view text);
+
 class CsvScanner {
  public:
   // `delimiter` 0: found from the first line (tab, semicolon, comma, else runs of spaces).

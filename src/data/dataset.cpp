@@ -17,11 +17,14 @@ namespace {
 
 constexpr std::uint32_t kSplitStream = 0x73706c74;  // "splt"
 
-// Applies `take` to every per-row vector of the dataset except the samples.
+// Applies `take` to every per-row vector of the dataset except the samples; a property that is still to be read has no
+// values.
 template <class Take>
 void for_each_row_vector(Dataset& data, const Take& take) {
   if (data.labels) take(data.labels->ids);
-  for (Property& property : data.properties) take(property.values);
+  for (Property& property : data.properties) {
+    if (!property.values.empty()) take(property.values);
+  }
   if (!data.sample_names.empty()) take(data.sample_names);
 }
 
@@ -43,10 +46,13 @@ void validate(const Dataset& data) {
       [](std::size_t a, std::size_t b) { return std::min(a, b); });
   if (first_bad != none) {
     const std::size_t row = first_bad / d, column = first_bad % d;
+    const bool narrowed = data.dtype.starts_with("float") && data.dtype != "float32" && data.dtype != "float16";
     const bool named = column < data.feature_names.size() && !data.feature_names[column].empty();
     throw Error(fmt::format("{}, row {}, column {}", data.source, row + 1,
                             named ? "'" + printable(data.feature_names[column]) + "'" : std::to_string(column + 1)),
-                std::isnan(data.samples.data()[first_bad]) ? "the value is NaN" : "the value is infinite",
+                std::isnan(data.samples.data()[first_bad]) ? "the value is NaN"
+                : narrowed                                 ? "the value is infinite or too large for a 32-bit float"
+                                                           : "the value is infinite",
                 "remove the row or fill the value in");
   }
   const auto check_count = [&](std::size_t count, const std::string& what) {

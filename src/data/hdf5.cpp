@@ -23,9 +23,14 @@ namespace cpfm {
 namespace hdf5 {
 namespace {
 
-// Paths of everything that could hold the samples: numeric datasets and sparse groups. Links can form circles, so the
-// walk is bounded.
-void find_matrices(const File& file, const std::string& path, int depth, int& budget, std::vector<std::string>& found) {
+// Paths of what could hold the samples.
+struct Found {
+  std::vector<std::string> numbers;   // numeric datasets and sparse groups
+  std::vector<std::string> booleans;  // seldom the samples where there are numbers
+};
+
+// Links can form circles, so the walk is bounded.
+void find_matrices(const File& file, const std::string& path, int depth, int& budget, Found& found) {
   constexpr int kDeepest = 8;
   const Handle group = file.open(path.empty() ? "/" : path);
   if (!is_group(group) || depth > kDeepest) return;
@@ -35,22 +40,24 @@ void find_matrices(const File& file, const std::string& path, int depth, int& bu
     const Handle object = file.open(inner);
     if (is_group(object)) {
       if (sparse_format(object) != Sparse::kNone)
-        found.push_back(inner);
+        found.numbers.push_back(inner);
       else
         find_matrices(file, inner, depth + 1, budget, found);
     } else if (is_dataset(object)) {
       const Handle type(H5Dget_type(*object), H5Tclose), space(H5Dget_space(*object), H5Sclose);
       const H5T_class_t kind = type ? H5Tget_class(*type) : H5T_NO_CLASS;
-      if (is_number(kind) && space && H5Sget_simple_extent_ndims(*space) >= 1) found.push_back(inner);
+      if (!space || H5Sget_simple_extent_ndims(*space) < 1) continue;
+      if (is_number(kind)) found.numbers.push_back(inner);
+      if (is_boolean(type)) found.booleans.push_back(inner);
     }
   }
 }
 
 std::vector<std::string> find_matrices(const File& file) {
-  std::vector<std::string> found;
+  Found found;
   int budget = 10'000;
   find_matrices(file, "", 0, budget, found);
-  return found;
+  return found.numbers.empty() ? found.booleans : found.numbers;
 }
 
 // The matrices of an AnnData file whose rows are its samples.
@@ -79,7 +86,7 @@ std::string choose_matrix(const File& file, const ReadOptions& options, bool ann
     return path == options.labels || std::count(options.properties.begin(), options.properties.end(), path) > 0;
   });
   if (found.size() == 1) return found[0];
-  if (found.empty()) throw Error(file.name, "holds no dataset of numbers");
+  if (found.empty()) throw Error(file.name, "holds no dataset of numbers", "links to other files are not followed");
   for (const char* usual : {"X", "data", "samples", "images", "features"}) {
     if (std::find(found.begin(), found.end(), usual) != found.end()) return usual;
   }
@@ -99,8 +106,7 @@ std::optional<Column> find_column(const File& file, const std::string& spec, boo
     column->name = name;
     return column;
   }
-  std::error_code ignored;
-  if (!in_obs && std::filesystem::is_regular_file(spec, ignored)) return std::nullopt;
+  if (!in_obs && names_a_file(spec)) return std::nullopt;
   if (anndata) {
     throw Error(file.name, fmt::format("obs has no column '{}'", printable(name)),
                 suggest(name, table_columns(file, "obs")));
@@ -147,7 +153,7 @@ Dataset read_hdf5(const std::filesystem::path& path, const ReadOptions& options)
   }
   for (const std::string& spec : options.properties) {
     const auto column = find_column(file, spec, anndata, total, rows, Use::kNumbers);
-    if (column) data.properties.push_back(to_property(*column, file.where(spec)));
+    data.properties.push_back(column ? to_property(*column, file.where(spec)) : Property{});
   }
   return data;
 }

@@ -46,7 +46,7 @@ Column read_values(const Array& array, std::size_t total, std::size_t count, Use
     column.values = read_texts(array, count);
   } else if (array.kind() == H5T_ENUM && use == Use::kClasses) {
     column.values = read_enum_names(array, count);
-  } else if (array.is_numeric() || array.kind() == H5T_ENUM) {
+  } else if (is_number(array.kind()) || array.kind() == H5T_ENUM) {
     std::vector<double> numbers(count);
     read_rows(array, 0, count, H5T_NATIVE_DOUBLE, numbers.data());
     column.values = std::move(numbers);
@@ -56,14 +56,27 @@ Column read_values(const Array& array, std::size_t total, std::size_t count, Use
   return column;
 }
 
+// Numbers that are declared to be categories are classes even where they are fractions: then their texts stand for
+// them.
+bool name_fractions(Column& names) {
+  const auto* numbers = std::get_if<std::vector<double>>(&names.values);
+  if (numbers == nullptr) return false;
+  if (std::all_of(numbers->begin(), numbers->end(), [](double x) { return x == std::floor(x); })) return false;
+  std::vector<std::string> texts;
+  for (const double x : *numbers) texts.push_back(fmt::format("{}", x));
+  names.values = std::move(texts);
+  return true;
+}
+
 // Codes into a list of categories; -1 is missing.
 Column decode_categories(const Array& codes, const Array& categories, std::size_t total, std::size_t count, Use use) {
   if (codes.kind() != H5T_INTEGER)
     throw Error(codes.where(), "does not hold whole numbers, as codes of categories are");
   const Column code_column = read_values(codes, total, count, Use::kNumbers);
   const auto& numbers = std::get<std::vector<double>>(code_column.values);
-  const Column names = read_values(categories, 0, 0, use);
+  Column names = read_values(categories, 0, 0, use);
   Column column;
+  if (use == Use::kClasses) column.are_names = name_fractions(names);
   std::visit(
       [&](const auto& list) {
         using List = std::decay_t<decltype(list)>;

@@ -18,6 +18,7 @@
 #include "base/text.hpp"
 #include "cpfm/error.hpp"
 #include "cpfm/interrupt.hpp"
+#include "data/byte_source.hpp"
 
 namespace cpfm::hdf5 {
 namespace fs = std::filesystem;
@@ -26,22 +27,24 @@ namespace {
 [[noreturn]] void damaged(const Array& array) { throw Error(array.where(), "cannot be read: the file is damaged"); }
 
 void check_storage(const Array& array, std::size_t element_bytes) {
+  const Handle creation(H5Dget_create_plist(*array.id), H5Pclose);
+  if (!creation) damaged(array);
+  if (H5Pget_layout(*creation) == H5D_VIRTUAL || H5Pget_external_count(*creation) > 0) {
+    throw Error(array.where(), "is put together from other files or datasets", "copy its values into a plain dataset");
+  }
   const std::size_t most = array.file->plausible_bytes();
   const auto check = [&](std::size_t bytes) {
     if (bytes <= most) return;
     throw Error(array.where(),
-                fmt::format("declares {}, which a file of {} cannot hold", human_bytes(double(bytes)),
-                            human_bytes(double(array.file->size))),
-                "the file is damaged");
+                fmt::format("declares {} but stores {}", human_bytes(double(bytes)),
+                            human_bytes(double(H5Dget_storage_size(*array.id)))),
+                "most of it was never written, or the file is damaged: write all of it, or a smaller dataset");
   };
   const std::size_t declared = checked_mul(checked_product(array.dims, array.where()), element_bytes, array.where());
   check(declared);
   if (declared > 0 && H5Dget_storage_size(*array.id) == 0) {
-    throw Error(array.where(), "has a size but no data in this file",
-                "it was never written, or refers to another file");
+    throw Error(array.where(), "has a size but no data: it was never written");
   }
-  const Handle creation(H5Dget_create_plist(*array.id), H5Pclose);
-  if (!creation) damaged(array);
   if (H5Pget_layout(*creation) != H5D_CHUNKED) return;
   check(checked_mul(checked_product(chunk_dims(array), array.where()), element_bytes, array.where()));
   const int filters = H5Pget_nfilters(*creation);
@@ -76,16 +79,29 @@ class TextMemory {
 
 }  // namespace
 
-File::File(const fs::path& path) : name(path.string()) {
-  std::error_code error;
-  size = fs::file_size(path, error);
-  if (!error && access(path.c_str(), R_OK) != 0) error.assign(errno, std::generic_category());
-  if (error) throw Error(name, "cannot be opened: " + error.message());
+File::File(const fs::path& path) : name(path.string()), size(plain_file_size(path)) {
+  if (access(path.c_str(), R_OK) != 0) {
+    throw Error(name, "cannot be opened: " + std::generic_category().message(errno));
+  }
   id = Handle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
   if (!id) {
     throw Error(name, "cannot be opened as HDF5: truncated or damaged",
                 "copy it again; if another program has it open for writing, close that one first");
   }
+}
+
+Handle File::open(const std::string& path) const {
+  const auto refuse = [](const char*, const char*, const char*, const char*, unsigned*, hid_t,
+                         void* refused) -> herr_t {
+    *static_cast<bool*>(refused) = true;
+    return -1;
+  };
+  bool refused = false;
+  const Handle access(H5Pcreate(H5P_LINK_ACCESS), H5Pclose);
+  H5Pset_elink_cb(*access, refuse, &refused);
+  Handle object(H5Oopen(*id, path.c_str(), *access), H5Oclose);
+  if (refused) throw Error(where(path), "is a link to another file, which is not followed", "give that file instead");
+  return object;
 }
 
 std::string File::where(const std::string& path) const { return fmt::format("{}, '{}'", name, printable(path, 200)); }
@@ -95,11 +111,16 @@ std::size_t File::plausible_bytes() const {
   return checked_add(checked_mul(1032, size, name), std::size_t{64} << 20, name);
 }
 
+bool is_boolean(const Handle& type) {
+  if (!type || H5Tget_class(*type) != H5T_ENUM || H5Tget_nmembers(*type) != 2) return false;
+  return H5Tget_member_index(*type, "FALSE") >= 0 && H5Tget_member_index(*type, "TRUE") >= 0;
+}
+
 std::vector<std::string> members(const File& file, const Handle& group) {
   std::vector<std::string> names;
-  const auto add = [](hid_t, const char* name, const H5L_info_t*, void* list) -> herr_t {
+  const auto add = [](hid_t, const char* name, const H5L_info_t* link, void* list) -> herr_t {
     try {
-      static_cast<std::vector<std::string>*>(list)->emplace_back(name);
+      if (link->type != H5L_TYPE_EXTERNAL) static_cast<std::vector<std::string>*>(list)->emplace_back(name);
       return 0;
     } catch (...) {  // must not cross the library
       return -1;
@@ -152,6 +173,7 @@ Array open_array(const File& file, const std::string& path, const std::string& f
 }
 
 std::string dtype_name(const Array& array) {
+  if (is_boolean(array.type)) return "bool";
   const std::size_t bits = 8 * H5Tget_size(*array.type);
   if (array.kind() == H5T_FLOAT) return fmt::format("float{}", bits);
   return fmt::format("{}int{}", H5Tget_sign(*array.type) == H5T_SGN_NONE ? "u" : "", bits);

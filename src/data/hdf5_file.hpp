@@ -58,8 +58,8 @@ class QuietErrors {
 struct File {
   explicit File(const std::filesystem::path& path);
 
-  // A group or dataset; false when there is none.
-  Handle open(const std::string& path) const { return Handle(H5Oopen(*id, path.c_str(), H5P_DEFAULT), H5Oclose); }
+  // A group or dataset; false when there is none. Throws for one in another file: links there are not followed.
+  Handle open(const std::string& path) const;
 
   // Names what is at `path` for messages.
   std::string where(const std::string& path) const;
@@ -76,6 +76,10 @@ inline bool is_dataset(const Handle& object) { return object && H5Iget_type(*obj
 inline bool is_group(const Handle& object) { return object && H5Iget_type(*object) == H5I_GROUP; }
 inline bool is_number(H5T_class_t kind) { return kind == H5T_INTEGER || kind == H5T_FLOAT; }
 
+// The enumeration of FALSE and TRUE that h5py writes for booleans.
+bool is_boolean(const Handle& type);
+
+// Names in a group, without links to other files.
 std::vector<std::string> members(const File& file, const Handle& group);
 
 // A single text; empty when there is none.
@@ -91,7 +95,8 @@ struct Array {
 
   std::string where() const { return file->where(field.empty() ? path : path + ":" + field); }
   H5T_class_t kind() const { return H5Tget_class(*type); }
-  bool is_numeric() const { return is_number(kind()); }
+  // Booleans count: they are read as 0 and 1.
+  bool is_numeric() const { return is_number(kind()) || is_boolean(type); }
 };
 
 // Throws where there is none, or where it cannot be what it says.

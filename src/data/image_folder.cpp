@@ -135,11 +135,11 @@ ImageShape common_shape(const std::vector<PictureInfo>& infos, const std::vector
   const PictureInfo& first = infos[0];
   for (std::size_t i = 1; i < infos.size(); ++i) {
     if (infos[i].width == first.width && infos[i].height == first.height) continue;
-    throw Error(
-        folder.string(),
-        fmt::format("pictures differ in size: '{}' is {} × {}, '{}' is {} × {}", printable(entries[0].name, 200),
-                    first.width, first.height, printable(entries[i].name, 200), infos[i].width, infos[i].height),
-        "bring them to one size with --image-size N");
+    throw Error(folder.string(),
+                fmt::format("pictures differ in size: '{}' is {} × {}, '{}' is {} × {} (height × width)",
+                            printable(entries[0].name, 200), first.height, first.width, printable(entries[i].name, 200),
+                            infos[i].height, infos[i].width),
+                "bring them to one size with --image-size N");
   }
   return {channels, first.height, first.width};
 }
@@ -159,7 +159,7 @@ FloatMatrix allocate(std::size_t rows, ImageShape shape, const std::string& wher
     return FloatMatrix(rows, cols);
   } catch (const std::bad_alloc&) {
     throw Error(where,
-                fmt::format("{} pictures of {} × {} pixels need {} of memory", rows, shape.width, shape.height,
+                fmt::format("{} pictures of {} × {} pixels need {} of memory", rows, shape.height, shape.width,
                             human_bytes(static_cast<double>(bytes))),
                 "read fewer with --limit N, or smaller ones with --image-size N");
   }

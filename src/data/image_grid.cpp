@@ -10,6 +10,7 @@
 #include "base/checked.hpp"
 #include "cpfm/data.hpp"
 #include "cpfm/error.hpp"
+#include "cpfm/interrupt.hpp"
 #include "data/image_io.hpp"
 
 namespace cpfm {
@@ -45,9 +46,10 @@ Layout lay_out(std::size_t count, ImageShape shape, const GridOptions& options, 
   layout.width = extent(layout.columns, picture_width);
   layout.height = extent(layout.rows, picture_height);
   if (checked_mul(layout.width, layout.height, where) > kMostPixels) {
-    throw Error(
-        where, fmt::format("a sheet of {} pictures would have {} × {} pixels", count, layout.width, layout.height),
-        fmt::format("pass fewer pictures, or a smaller zoom or gap: at most {} megapixels", kMostPixels / 1'000'000));
+    throw Error(where,
+                fmt::format("a sheet of {} pictures would have {} × {} pixels (height × width), more than {} million",
+                            count, layout.height, layout.width, kMostPixels / 1'000'000),
+                "pass fewer pictures (--limit)");
   }
   return layout;
 }
@@ -78,6 +80,7 @@ void write_png_grid(const std::filesystem::path& file, MatrixView<const float> i
   std::vector<std::uint8_t> sheet(layout.width * layout.height * channels, kBackground);
 
   for (std::size_t i = 0; i < images.rows; ++i) {
+    check_interrupt();
     const std::span<const float> values = images.row(i);
     const std::size_t left = i % layout.columns * (width * layout.zoom + layout.gap);
     const std::size_t top = i / layout.columns * (height * layout.zoom + layout.gap);

@@ -41,8 +41,7 @@ Picture with_channels(Picture picture, int channels);
 //   kCrop     the shorter side fills the square, the longer one is cut equally at both ends;
 //   kStretch  both sides fill the square;
 //   kPad      the longer side fills the square; the margin has the mean colour of the picture's outermost pixels, so
-//   that
-//             a drawing on white stays on white and one on black on black.
+//             that a drawing on white stays on white and one on black on black.
 Picture resize(const Picture& picture, int side, ImageFit fit);
 
 // The bytes of a PNG file; the same pixels give the same bytes.

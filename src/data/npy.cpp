@@ -1,5 +1,6 @@
 // .npy samples. A float32 file of N bytes is read straight into its N bytes of memory; other types and Fortran order
-// pass through small blocks.
+// pass through blocks of a few MiB. Only Fortran order from a stream of unknown length (gzip, a deflated npz member) is
+// held twice: its rows are known once all of it came.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,7 +23,8 @@ std::size_t c_position(std::size_t f, std::span<const std::uint64_t> dims) {
   return position;
 }
 
-// Fortran order stores column after column; blocks of columns are scattered so that writes fill whole cache lines.
+// Fortran order stores column after column. Several short columns are scattered at once, so that writes fill whole
+// cache lines; a long one is read piece by piece.
 FloatMatrix read_fortran(Reader& reader, const NpyHeader& header, const ArrayShape& shape) {
   const std::span<const std::uint64_t> row_dims = std::span(header.shape).subspan(1);
   check_declared_size(reader, checked_mul(shape.rows * shape.cols, header.type.size(), reader.name()), "samples");
@@ -36,13 +38,17 @@ FloatMatrix read_fortran(Reader& reader, const NpyHeader& header, const ArraySha
     return samples;
   }
   FloatMatrix samples(shape.rows, shape.cols);
-  constexpr std::size_t kBlockBytes = 1 << 22;
-  const std::size_t block = std::clamp<std::size_t>(kBlockBytes / (shape.rows * sizeof(float)), 1, 16);
+  constexpr std::size_t kBlockFloats = 1 << 20;
+  const std::size_t block = std::clamp<std::size_t>(kBlockFloats / shape.rows, 1, 16);
+  const std::size_t piece = std::min(shape.rows, kBlockFloats);  // all rows where several columns make a block
   for (std::size_t first = 0; first < shape.cols; first += block) {
     const std::size_t count = std::min(block, shape.cols - first);
-    const FloatMatrix columns = read_matrix(reader, header.type, count, shape.rows, "samples");
-    for (std::size_t i = 0; i < shape.rows; ++i) {
-      for (std::size_t f = 0; f < count; ++f) samples(i, c_position(first + f, row_dims)) = columns(f, i);
+    for (std::size_t begin = 0; begin < shape.rows; begin += piece) {
+      const std::size_t rows = std::min(piece, shape.rows - begin);
+      const FloatMatrix columns = read_matrix(reader, header.type, count, rows, "samples");
+      for (std::size_t i = 0; i < rows; ++i) {
+        for (std::size_t f = 0; f < count; ++f) samples(begin + i, c_position(first + f, row_dims)) = columns(f, i);
+      }
     }
   }
   return samples;

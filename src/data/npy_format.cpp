@@ -107,8 +107,12 @@ class DictParser {
   void set_type(NpyHeader& header, const std::string& descr) const {
     const auto refuse = [&] {
       return Error(file_, fmt::format("holds values of type '{}'", printable(descr)),
-                   "whole and real numbers of any width are read; convert with astype('float32')");
+                   "booleans, whole numbers and floats of up to 64 bits are read; convert with astype('float32')");
     };
+    if (descr.ends_with('O')) {
+      throw Error(file_, fmt::format("holds Python objects (type '{}')", printable(descr)),
+                  "reading them would mean executing the file; convert with astype('float32') or astype('U')");
+    }
     if (descr.size() < 3) throw refuse();
     const char order = descr[0];
     if (order != '<' && order != '>' && order != '|' && order != '=') throw refuse();

@@ -31,7 +31,7 @@ T little_endian(std::span<const std::byte> bytes, std::size_t at) {
 
 class Zip {
  public:
-  explicit Zip(fs::path file) : file_(std::move(file)), size_(fs::file_size(file_)) { read_directory(); }
+  explicit Zip(fs::path file) : file_(std::move(file)), size_(plain_file_size(file_)) { read_directory(); }
 
   const std::vector<Member>& members() const { return members_; }
 
@@ -52,7 +52,8 @@ class Zip {
       throw Error(reader.name(), "holds more than one array", "the file is damaged: fetch or make it again");
   }
 
-  Reader open(const Member& member) const {
+  // `progress` may be null.
+  Reader open(const Member& member, Progress* progress) const {
     constexpr std::size_t kLocalHeader = 30;
     const auto local = bytes_at(member.header_at, kLocalHeader);
     if (little_endian<std::uint32_t>(local, 0) != 0x04034b50) damaged();
@@ -61,13 +62,14 @@ class Zip {
     if (start > size_ || member.compressed > size_ - start) damaged();
     const std::string name = file_.string() + " (" + printable(member.name) + ")";
     auto source = file_source(file_, start, member.compressed);
+    if (progress != nullptr) source = watched_source(std::move(source), *progress);
     if (member.method == 8) {
       source = inflate_source(std::move(source), Deflate::kRaw, name);
     } else if (member.method != 0) {
       throw Error(name, fmt::format("is compressed by zip method {}", member.method),
                   "numpy.savez_compressed writes method 8");
     }
-    return Reader(crc_source(std::move(source), member.crc, name), name);
+    return Reader(crc_source(std::move(source), member.crc, name), name, Gzip::kKeep);
   }
 
  private:
@@ -79,7 +81,7 @@ class Zip {
   std::vector<std::byte> bytes_at(std::uint64_t offset, std::uint64_t length) const {
     if (offset > size_ || length > size_ - offset) damaged();
     std::vector<std::byte> bytes(length);
-    Reader reader(file_source(file_, offset, length), file_.string());
+    Reader reader(file_source(file_, offset, length), file_.string(), Gzip::kKeep);
     reader.read_exact(bytes, "zip directory");
     return bytes;
   }
@@ -181,30 +183,29 @@ const Member& choose_samples(const Zip& zip, const fs::path& file, const ReadOpt
 Dataset read_npz(const fs::path& file, const ReadOptions& options) {
   const Zip zip(file);
   const auto column = [&](const std::string& name) {
-    Reader reader = zip.open(*zip.find(name));
+    Reader reader = zip.open(*zip.find(name), nullptr);
     Column result = parse_npy_column(reader);
     Zip::expect_end(reader);
     result.name = name;
     if (options.limit) keep_first(result, *options.limit);
     return result;
   };
-  Reader reader = zip.open(choose_samples(zip, file, options));
+  Reader reader = zip.open(choose_samples(zip, file, options), options.progress);
   Dataset data = parse_npy(reader, options);
   if (!options.limit) Zip::expect_end(reader);
+  if (options.progress != nullptr) options.progress->finish();
   data.format = "npz";
   if (zip.find(options.labels) != nullptr) {
     data.labels = to_labels(column(options.labels), file.string() + ", array '" + options.labels + "'");
   }
   for (const std::string& name : options.properties) {
-    if (zip.find(name) != nullptr) {
-      data.properties.push_back(to_property(column(name), file.string() + ", array '" + name + "'"));
-    }
+    data.properties.push_back(
+        zip.find(name) != nullptr ? to_property(column(name), file.string() + ", array '" + name + "'") : Property{});
   }
   // A name that is neither here nor a file is refused with the arrays there are.
   const auto check = [&](const std::string& spec) {
-    std::error_code ignored;
     const bool number = spec.find_first_not_of("0123456789") == std::string::npos;  // a column, for read_dataset()
-    if (!number && zip.find(spec) == nullptr && !fs::exists(spec, ignored)) {
+    if (!number && zip.find(spec) == nullptr && !names_a_file(spec)) {
       throw Error(file.string(), fmt::format("holds no array '{}'", printable(spec)), suggest(spec, zip.names()));
     }
   };

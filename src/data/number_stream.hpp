@@ -1,5 +1,5 @@
-// Binary numbers of any type and byte order from a Reader into floats (or doubles), block by block: the data is never
-// held twice, and memory grows only as bytes really arrive.
+// Binary numbers of any type and byte order from a Reader into floats (or doubles), block by block: a matrix is not
+// held twice, and where the length of the stream is not known, memory grows only as bytes really arrive.
 #pragma once
 
 #include <bit>

@@ -22,28 +22,41 @@ bool is_idx(std::string_view start) {
          start[3] <= 4;
 }
 
+// What the first bytes show a file to be; empty when they show nothing.
+std::string_view format_of(std::string_view start) {
+  if (start.starts_with(kNpyMagic)) return "npy";
+  if (start.starts_with("PK\x03\x04") || start.starts_with("PK\x05\x06")) return "npz";
+  if (start.starts_with("\x89HDF\r\n\x1a\n")) return "HDF5";
+  if (start.starts_with("\x89PNG") || start.starts_with("\xFF\xD8\xFF")) return "picture";
+  return is_idx(start) ? "idx" : "";
+}
+
 // Chooses the parser by the first bytes; the extension decides only where bytes cannot (CIFAR has no magic number).
 Dataset parse(Reader& reader, const std::string& source, const ReadOptions& options) {
-  const std::string extension = lower(fs::path(source).extension().string());
+  const std::string extension = content_extension(source);
   if (reader.at_end()) throw Error(reader.name(), "is empty");
-  const std::string start(reader.peek(8));
-  if (source == "-") return parse_csv(reader, options);
-  if (start.starts_with(kNpyMagic)) return parse_npy(reader, options);
-  if (start.starts_with("PK\x03\x04") || start.starts_with("PK\x05\x06")) return read_npz(source, options);
-  if (start.starts_with("\x89HDF\r\n\x1a\n")) return read_hdf5(source, options);
-  if (start.starts_with("\x89PNG") || start.starts_with("\xFF\xD8\xFF")) {
+  const std::string_view format = format_of(reader.peek(8));
+  if (source == "-") {
+    if (format.empty()) return parse_csv(reader, options);
+    throw Error(reader.name(), fmt::format("this is {} data", format), "give it as a file; '-' reads a table of text");
+  }
+  if (format == "npy") return parse_npy(reader, options);
+  if (format == "npz" || format == "HDF5") {
+    if (reader.unwrapped_gzip()) throw Error(source, fmt::format("is a gzipped {} file", format), "unpack it first");
+    return format == "npz" ? read_npz(source, options) : read_hdf5(source, options);
+  }
+  if (format == "picture") {
     throw Error(source, "is one picture", "give a folder of pictures, or of one sub-folder per class");
   }
   if (extension == ".bin") return parse_cifar(reader, options);
-  if (is_idx(start)) {
+  if (format == "idx") {
     Dataset data = parse_idx(reader, options);
     if (options.labels.empty()) {
       if (const std::string sibling = idx_sibling_labels(source); !sibling.empty()) {
         Reader labels = open_reader(sibling);
         const Dataset ids = parse_idx(labels, options);  // the same limit
         if (ids.dim() != 1) throw Error(sibling, "does not hold one label per picture");
-        Column column{"label", std::vector<double>(ids.samples.values().begin(), ids.samples.values().end())};
-        data.labels = to_labels(column, sibling);
+        data.labels = to_labels(column_of_floats("label", ids.samples.values()), sibling);
         if (data.labels->ids.size() != data.size()) {
           throw Error(sibling, fmt::format("holds {} labels for {} samples of {}", data.labels->ids.size(), data.size(),
                                            source));
@@ -66,17 +79,19 @@ Dataset parse(Reader& reader, const std::string& source, const ReadOptions& opti
 }
 
 Dataset read_file(const std::string& source, const ReadOptions& options) {
-  Reader reader = open_reader(source);
+  Reader reader = open_reader(source, options.progress);
   Dataset data = parse(reader, source, options);
   if (!options.limit) (void)reader.at_end();
+  if (options.progress != nullptr) options.progress->finish();
   return data;
 }
 
 Dataset read_folder(const std::string& source, const ReadOptions& options) {
   const fs::path folder(source);
-  if (fs::exists(folder / "data_batch_1.bin")) return read_cifar_folder(folder, options);
+  std::error_code ignored;
+  if (fs::exists(folder / "data_batch_1.bin", ignored)) return read_cifar_folder(folder, options);
   for (const char* name : {"train-images-idx3-ubyte", "train-images-idx3-ubyte.gz"}) {
-    if (fs::exists(folder / name)) return read_file((folder / name).string(), options);
+    if (fs::exists(folder / name, ignored)) return read_file((folder / name).string(), options);
   }
   return read_image_folder(folder, options);
 }
@@ -122,27 +137,25 @@ void attach_columns(Dataset& data, const ReadOptions& options) {
       data.format == "csv" || data.format == "npz" || data.format == "hdf5" || data.format == "h5ad";
   std::vector<std::size_t> taken;
   const auto fetch = [&](const std::string& spec, const char* option) {
-    std::error_code ignored;
-    if (fs::is_regular_file(spec, ignored)) return read_column_file(spec, data.size(), limited);
+    if (names_a_file(spec)) return read_column_file(spec, data.size(), limited, options.header);
     const auto number = columns_have_numbers && !data.image ? column_number(spec, data.dim()) : std::nullopt;
     if (!number) {
       throw Error(option, fmt::format("'{}' is neither a file nor a column of {}", printable(spec), data.source),
                   columns_have_numbers && !data.image ? fmt::format("columns are numbered 1 to {}", data.dim())
                                                       : "give a file with one value per sample");
     }
-    std::vector<double> values(data.size());
+    std::vector<float> values(data.size());
     for (std::size_t i = 0; i < data.size(); ++i) values[i] = data.samples(i, *number);
     taken.push_back(*number);
-    return Column{"column " + spec, std::move(values)};
+    return column_of_floats("column " + spec, values);
   };
   if (!options.labels.empty() && !(labels_found_inside && data.labels)) {
     data.labels = to_labels(fetch(options.labels, "--labels"), options.labels);
   }
-  for (const std::string& spec : options.properties) {
-    const std::string bare = spec.starts_with("obs:") ? spec.substr(4) : spec;
-    const bool inside = std::any_of(data.properties.begin(), data.properties.end(),
-                                    [&](const Property& p) { return p.name == spec || p.name == bare; });
-    if (!inside) data.properties.push_back(to_property(fetch(spec, "--property"), spec));
+  data.properties.resize(options.properties.size());
+  for (std::size_t k = 0; k < options.properties.size(); ++k) {
+    if (!data.properties[k].values.empty()) continue;  // found by the parser
+    data.properties[k] = to_property(fetch(options.properties[k], "--property"), options.properties[k]);
   }
   for (const std::string& spec : data.format == "csv" ? std::vector<std::string>{} : options.ignore) {
     const auto named = std::find(data.feature_names.begin(), data.feature_names.end(), spec);

@@ -1,5 +1,8 @@
 // One parser per format. Each gives samples, shape and what labels the format brings; read_dataset() adds labels and
 // properties from other files, checks everything and cuts to the limit.
+//
+// A parser that finds properties gives one for each that was asked for, in that order; one without values lives in
+// another file or is the number of a column.
 #pragma once
 
 #include <filesystem>

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "base/text.hpp"
 #include "cpfm/data.hpp"
@@ -18,7 +19,11 @@ constexpr std::array<std::pair<const char*, Standardize>, 4> kModes{{{"none", St
                                                                      {"image", Standardize::kImage}}};
 constexpr std::size_t kColumnGrain = 16;
 
-float usable_scale(double scale) { return scale > 0 && std::isfinite(scale) ? static_cast<float>(scale) : 1.0f; }
+// As a float that can be divided by: a range wider than a float holds becomes the widest.
+float usable_scale(double scale) {
+  const auto narrow = static_cast<float>(std::min(scale, double{std::numeric_limits<float>::max()}));
+  return narrow > 0 ? narrow : 1.0f;
+}
 
 std::array<float, 2> observed_range(const Dataset& data) {
   using Range = std::array<float, 2>;
@@ -64,7 +69,7 @@ Standardizer Standardizer::fit(const Dataset& data, Standardize mode) {
                   "unit or zscore suit tables; --image CxHxW declares rows to be pictures");
     }
     const auto [black, white] = data.value_range ? *data.value_range : observed_range(data);
-    result.shift = {(black + white) / 2};
+    result.shift = {static_cast<float>((double{black} + white) / 2)};
     result.scale = {usable_scale((double{white} - black) / 2)};
     return result;
   }
@@ -92,10 +97,15 @@ Standardizer Standardizer::fit(const Dataset& data, Standardize mode) {
 
 namespace {
 
+// `change` works in double: differences of large floats overflow in float.
 template <class Change>
 void change_values(const Standardizer& by, MatrixView<float> samples, const Change& change) {
   if (by.mode == Standardize::kNone) return;
-  const bool shared = by.shift.size() == 1;
+  const bool shared = by.mode == Standardize::kImage;
+  if (by.shift.size() != by.scale.size() || (shared && by.shift.size() != 1)) {
+    throw Error("standardization", fmt::format("has {} shifts and {} scales", by.shift.size(), by.scale.size()),
+                shared ? "one of each for pictures" : "one of each for every feature");
+  }
   if (!shared && by.shift.size() != samples.cols) {
     throw Error("samples",
                 fmt::format("have {} features where the standardization knows {}", samples.cols, by.shift.size()));
@@ -104,7 +114,7 @@ void change_values(const Standardizer& by, MatrixView<float> samples, const Chan
     for (std::size_t i = begin; i < end; ++i) {
       for (std::size_t j = 0; j < samples.cols; ++j) {
         const std::size_t k = shared ? 0 : j;
-        samples(i, j) = change(samples(i, j), by.shift[k], by.scale[k]);
+        samples(i, j) = static_cast<float>(change(samples(i, j), by.shift[k], by.scale[k]));
       }
     }
   });
@@ -113,11 +123,11 @@ void change_values(const Standardizer& by, MatrixView<float> samples, const Chan
 }  // namespace
 
 void Standardizer::apply(MatrixView<float> samples) const {
-  change_values(*this, samples, [](float x, float shift, float scale) { return (x - shift) / scale; });
+  change_values(*this, samples, [](double x, double shift, double scale) { return (x - shift) / scale; });
 }
 
 void Standardizer::invert(MatrixView<float> samples) const {
-  change_values(*this, samples, [](float x, float shift, float scale) { return x * scale + shift; });
+  change_values(*this, samples, [](double x, double shift, double scale) { return x * scale + shift; });
 }
 
 }  // namespace cpfm

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <string>
@@ -8,20 +9,36 @@
 #include "base/checked.hpp"
 #include "cpfm/data.hpp"
 #include "cpfm/error.hpp"
+#include "cpfm/interrupt.hpp"
 
 namespace cpfm {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "npy files are written as '<f4' straight from memory");
 
-std::string quoted_if_needed(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+// What any reader could take for a separator, a quote or padding. In a table of one column, where no comma shows the
+// separator, any space could be one.
+std::string quoted_if_needed(const std::string& text, bool only_column) {
+  const char* const special = only_column ? ",;\t\"\r\n " : ",;\t\"\r\n";
+  if (text.find_first_of(special) == std::string::npos && !text.starts_with(' ') && !text.ends_with(' ')) return text;
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"') out += '"';
     out += c;
   }
   return out + '"';
+}
+
+// "label", or "label_2" and so on where the table has such a column.
+std::string label_column_name(const Dataset& data) {
+  const auto taken = [&](const std::string& name) {
+    return std::find(data.feature_names.begin(), data.feature_names.end(), name) != data.feature_names.end() ||
+           std::any_of(data.properties.begin(), data.properties.end(),
+                       [&](const Property& property) { return property.name == name; });
+  };
+  std::string name = "label";
+  for (int k = 2; taken(name); ++k) name = fmt::format("label_{}", k);
+  return name;
 }
 
 }  // namespace
@@ -46,7 +63,11 @@ void write_npy(const std::filesystem::path& file, std::span<const float> values,
   out.write(std::string_view("\x93NUMPY\x01\x00", 8));
   out.write_values(std::span<const std::uint16_t>(&length, 1));
   out.write(header);
-  out.write_values(values);
+  constexpr std::size_t kSlice = (16 << 20) / sizeof(float);
+  for (std::size_t begin = 0; begin < values.size(); begin += kSlice) {
+    check_interrupt();
+    out.write_values(values.subspan(begin, std::min(kSlice, values.size() - begin)));
+  }
   out.commit();
 }
 
@@ -55,6 +76,8 @@ void write_npy(const std::filesystem::path& file, MatrixView<const float> values
 }
 
 void write_csv(const std::filesystem::path& file, const Dataset& data) {
+  const bool only_column = data.dim() == 1 && data.properties.empty() && !data.labels;
+  const auto quoted = [&](const std::string& text) { return quoted_if_needed(text, only_column); };
   AtomicFile out(file);
   fmt::memory_buffer buffer;
   const auto flush = [&](std::size_t when) {
@@ -64,20 +87,19 @@ void write_csv(const std::filesystem::path& file, const Dataset& data) {
   };
   const auto to = std::back_inserter(buffer);
   for (std::size_t j = 0; j < data.dim(); ++j) {
-    const std::string name =
-        j < data.feature_names.size() ? quoted_if_needed(data.feature_names[j]) : fmt::format("x{}", j + 1);
+    const std::string name = j < data.feature_names.size() ? quoted(data.feature_names[j]) : fmt::format("x{}", j + 1);
     fmt::format_to(to, "{}{}", j == 0 ? "" : ",", name);
   }
-  for (const Property& property : data.properties) fmt::format_to(to, ",{}", quoted_if_needed(property.name));
-  if (data.labels) fmt::format_to(to, ",label");
+  for (const Property& property : data.properties) fmt::format_to(to, ",{}", quoted(property.name));
+  if (data.labels) fmt::format_to(to, ",{}", label_column_name(data));
   fmt::format_to(to, "\n");
   for (std::size_t i = 0; i < data.size(); ++i) {
+    check_interrupt();
     for (std::size_t j = 0; j < data.dim(); ++j) fmt::format_to(to, "{}{}", j == 0 ? "" : ",", data.samples(i, j));
     for (const Property& property : data.properties) fmt::format_to(to, ",{}", property.values[i]);
     if (data.labels) {
       const std::int32_t id = data.labels->ids[i];
-      fmt::format_to(to, ",{}",
-                     id < 0 ? std::string() : quoted_if_needed(data.labels->names[static_cast<std::size_t>(id)]));
+      fmt::format_to(to, ",{}", id < 0 ? std::string() : quoted(data.labels->names[static_cast<std::size_t>(id)]));
     }
     fmt::format_to(to, "\n");
     flush(1 << 16);

@@ -154,14 +154,12 @@ TensorFile TensorFile::open(const std::filesystem::path& file) {
 
 TensorFile TensorFile::parse(std::span<const std::byte> bytes, const std::string& name) {
   const auto [json, data] = split(bytes, name);
-  TensorHeader header = parse_tensor_header(json, name);
   TensorFile file;
   file.name_ = name;
   file.file_size_ = bytes.size();
   // The version first: what else looks wrong may be what is new.
-  if (const auto version = header.metadata.find(kFormatVersionKey); version != header.metadata.end()) {
-    file.format_version_ = parse_version(version->second, name);
-  }
+  if (const auto version = find_format_version(json)) file.format_version_ = parse_version(*version, name);
+  TensorHeader header = parse_tensor_header(json, name);
   for (const auto& [tensor, entry] : header.tensors) {
     file.tensors_.emplace_hint(file.tensors_.end(), tensor, checked_tensor(entry, data, tensor_place(name, tensor)));
   }

@@ -159,7 +159,55 @@ class HeaderEvents {
   bool metadata_seen_ = false;
 };
 
+// Looks for {"__metadata__": {"cpfm.format_version": "…"}} and stops there.
+class VersionEvents {
+ public:
+  std::optional<std::string> found;
+
+  bool null() { return true; }
+  bool boolean(bool) { return true; }
+  bool number_integer(std::int64_t) { return true; }
+  bool number_unsigned(std::uint64_t) { return true; }
+  bool number_float(double, const std::string&) { return true; }
+  bool binary(Json::binary_t&) { return true; }
+  bool string(std::string& value) {
+    if (depth_ != 2 || !in_metadata_ || !at_version_) return true;
+    found = std::move(value);
+    return false;
+  }
+  bool key(std::string& key) {
+    if (depth_ == 1) in_metadata_ = key == kMetadataName;
+    at_version_ = depth_ == 2 && key == kFormatVersionKey;
+    return true;
+  }
+  bool start_object(std::size_t) { return start(); }
+  bool start_array(std::size_t) { return start(); }
+  bool end_object() { return end(); }
+  bool end_array() { return end(); }
+  bool parse_error(std::size_t, const std::string&, const Json::exception&) { return false; }
+
+ private:
+  bool start() {
+    at_version_ = false;
+    ++depth_;
+    return true;
+  }
+  bool end() {
+    --depth_;
+    return true;
+  }
+
+  std::size_t depth_ = 0;
+  bool in_metadata_ = false, at_version_ = false;
+};
+
 }  // namespace
+
+std::optional<std::string> find_format_version(std::string_view json) {
+  VersionEvents events;
+  if (json.starts_with('{')) Json::sax_parse(json.begin(), json.end(), &events);
+  return std::move(events.found);
+}
 
 TensorHeader parse_tensor_header(std::string_view json, const std::string& file) {
   // The JSON library skips a byte order mark and takes a zero byte for the end of the text; the format allows neither.

@@ -34,6 +34,10 @@ struct TensorHeader {
 // stays proportional to `json`, however deep or odd it is.
 TensorHeader parse_tensor_header(std::string_view json, const std::string& file);
 
+// The format version that the metadata carry, found without minding anything else: what looks wrong in a newer file may
+// be what is new. Nothing where there is none, or where the JSON ends before it.
+std::optional<std::string> find_format_version(std::string_view json);
+
 std::optional<DType> parse_dtype(std::string_view name);
 std::string known_dtypes();  // "F64, F32, …"
 

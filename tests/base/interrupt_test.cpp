@@ -29,6 +29,17 @@ TEST(Interrupt, ComesFromTheFirstSignalWithoutEndingTheProcess) {
   clear_interrupt();
 }
 
+TEST(Interrupt, StaysIgnoredWhereTheProcessWasStartedThatWay) {
+  clear_interrupt();
+  struct sigaction before {};
+  sigaction(SIGINT, nullptr, &before);
+  std::signal(SIGINT, SIG_IGN);
+  catch_interrupts();
+  std::raise(SIGINT);
+  EXPECT_FALSE(interrupt_requested());
+  sigaction(SIGINT, &before, nullptr);
+}
+
 TEST(InterruptDeathTest, EndsTheProcessAtTheSecondSignal) {
   EXPECT_EXIT(
       {

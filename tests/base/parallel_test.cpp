@@ -1,8 +1,12 @@
 #include "cpfm/parallel.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <chrono>
+#include <cstdint>
 #include <numeric>
 #include <stdexcept>
 #include <thread>
@@ -62,6 +66,53 @@ TEST_F(Parallel, RethrowsAnExceptionOfItsBodyAndStaysUsable) {
   std::atomic<int> done = 0;
   parallel_for(100, 1, [&](std::size_t, std::size_t) { ++done; });
   EXPECT_EQ(done, 100);
+}
+
+TEST_F(Parallel, RethrowsTheExceptionOfTheLowestChunk) {
+  set_threads(4);
+  for (int round = 0; round < 50; ++round) {
+    try {
+      parallel_for(64, 1, [](std::size_t begin, std::size_t) {
+        if (begin == 3) std::this_thread::sleep_for(std::chrono::milliseconds(2));  // the others fail sooner
+        if (begin >= 3) throw std::runtime_error(std::to_string(begin));
+      });
+      FAIL();
+    } catch (const std::runtime_error& error) {
+      ASSERT_STREQ(error.what(), "3");
+    }
+  }
+}
+
+TEST_F(Parallel, TakesAGrainOfAnySize) {
+  for (const std::size_t grain : {std::size_t{5}, std::size_t{6}, SIZE_MAX / 2 + 1, SIZE_MAX}) {
+    std::atomic<std::size_t> covered = 0;
+    parallel_for(10, grain, [&](std::size_t begin, std::size_t end) { covered += end - begin; });
+    EXPECT_EQ(covered, 10u) << grain;
+    const auto one_per_index = [](std::size_t begin, std::size_t end) { return end - begin; };
+    EXPECT_EQ(parallel_reduce(10, grain, std::size_t{0}, one_per_index, std::plus<>()), 10u) << grain;
+  }
+  const std::size_t most = SIZE_MAX;
+  std::atomic<std::size_t> covered = 0;
+  parallel_for(most, most / 2 + 2, [&](std::size_t begin, std::size_t end) { covered += end - begin; });
+  EXPECT_EQ(covered, most);
+}
+
+TEST(ParallelDeathTest, ASystemWithoutMoreThreadsIsAnErrorThatNamesTheOption) {
+  if (CPFM_SANITIZED) GTEST_SKIP() << "SKIPPED: sanitizers need more address space than the limit leaves";
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const auto start_too_many = [] {
+    const rlimit small{rlim_t{1} << 30, rlim_t{1} << 30};  // room for a hundred stacks
+    setrlimit(RLIMIT_AS, &small);
+    set_threads(4096);
+    try {
+      parallel_for(2, 1, [](std::size_t, std::size_t) {});
+    } catch (const Error& error) {
+      std::fputs(error.what(), stderr);
+      _exit(1);
+    }
+    _exit(0);
+  };
+  EXPECT_EXIT(start_too_many(), testing::ExitedWithCode(1), "--threads: the system gives no more than .* use fewer");
 }
 
 TEST_F(Parallel, RunsALoopInsideALoopOnTheSameThread) {

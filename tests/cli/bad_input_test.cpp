@@ -17,10 +17,21 @@ class BadInput : public testing::Test {
  protected:
   const TempDir dir_;
   const fs::path out_ = dir_ / "out.npy";
+  // Whole files: 8 × 8 numbers as npz and HDF5, a grey JPEG of 16 × 16.
+  const fs::path kFiles = fs::path(CPFM_TEST_SOURCE_DIR) / "cli/files";
 
   std::string put(const std::string& name, const std::string& bytes) const {
     write_bytes(dir_ / name, bytes);
     return (dir_ / name).string();
+  }
+  // Its description is longer than what stdout holds back.
+  static std::string wide_table() {
+    std::string header, row;
+    for (int i = 0; i < 1000; ++i) {
+      header += (i == 0 ? "column" : ",column") + std::to_string(i);
+      row += i == 0 ? "1" : ",1";
+    }
+    return header + "\n" + row + "\n" + row + "\n";
   }
   // Through `convert`, which reads everything and would write a file.
   void expect_bad(const std::string& source, const std::string& part, const std::vector<std::string>& more = {}) const {
@@ -63,8 +74,13 @@ TEST_F(BadInput, TruncatedArrays) {
   expect_bad(put("h.npy", whole.substr(0, 20)), "truncated");
   expect_bad(put("t-idx3", idx({2, 2, 2}, "abcdefg")), "truncated");
   expect_bad(put("t.bin", std::string(3073 + 5, '\1')), "truncated");
-  expect_bad(put("t.npz", std::string("PK\x03\x04", 4) + std::string(100, 'x')), "truncated or damaged");
-  expect_bad(put("t.h5", std::string("\x89HDF\r\n\x1a\n", 8) + std::string(100, '\0')), "t.h5");
+  for (const std::size_t cut : {1u, 30u, 150u}) {
+    const std::string npz = read_bytes(kFiles / "matrix.npz");
+    expect_bad(put("t.npz", npz.substr(0, npz.size() - cut)), "t.npz: is not a whole npz file; it is truncated");
+    if (!CPFM_HAS_HDF5) continue;
+    const std::string hdf5 = read_bytes(kFiles / "matrix.h5");
+    expect_bad(put("t.h5", hdf5.substr(0, hdf5.size() - cut)), "t.h5: cannot be opened as HDF5: truncated or damaged");
+  }
   expect_bad(put("t.gz", std::string("\x1f\x8b\x08\0\0\0\0\0\0\3", 10)), "truncated");
 }
 
@@ -76,10 +92,14 @@ TEST_F(BadInput, TruncatedPictures) {
   write_png_grid(dir_ / "pngs" / "a.png", {digits.samples.data(), 4, 64}, {1, 8, 8}, grid);
   const std::string png = read_bytes(dir_ / "pngs" / "a.png");
   write_bytes(dir_ / "pngs" / "b.png", png.substr(0, png.size() / 2));
-  expect_bad((dir_ / "pngs").string(), "b.png");
+  expect_bad((dir_ / "pngs").string(), "b.png: the PNG file is truncated or damaged");
   fs::create_directory(dir_ / "jpgs");
-  write_bytes(dir_ / "jpgs" / "a.jpg", std::string("\xFF\xD8\xFF\xE0\x00\x10JFIF\x00\x01", 12));
-  expect_bad((dir_ / "jpgs").string(), "a.jpg");
+  const std::string jpg = read_bytes(kFiles / "picture.jpg");
+  write_bytes(dir_ / "jpgs" / "a.jpg", jpg);
+  for (const std::size_t cut : {40u, 250u, 440u}) {
+    write_bytes(dir_ / "jpgs" / "b.jpg", jpg.substr(0, jpg.size() - cut));
+    expect_bad((dir_ / "jpgs").string(), "b.jpg: the JPEG file is truncated or damaged");
+  }
 }
 
 TEST_F(BadInput, LabelsThatDoNotFit) {
@@ -92,10 +112,10 @@ TEST_F(BadInput, LabelsThatDoNotFit) {
 }
 
 TEST_F(BadInput, FoldersWithoutPicturesAndPathsThatAreNotThere) {
-  fs::create_directory(dir_ / "empty");
-  expect_bad((dir_ / "empty").string(), "empty");
-  write_bytes(dir_ / "empty" / "readme.txt", "no picture");
-  expect_bad((dir_ / "empty").string(), "empty");
+  fs::create_directory(dir_ / "photos");
+  expect_bad((dir_ / "photos").string(), "photos: holds no pictures; looked for *.png");
+  write_bytes(dir_ / "photos" / "readme.txt", "no picture");
+  expect_bad((dir_ / "photos").string(), "photos: holds no pictures; looked for *.png");
   expect_bad((dir_ / "none.npy").string(), "there is no such file");
 }
 
@@ -107,7 +127,7 @@ TEST_F(BadInput, UnwritableOutputKeepsWhatWasThere) {
   fs::create_directory(dir_ / "folder.npy");
   expect_refused(convert_to(dir_ / "folder.npy"), "is a folder");
   if (geteuid() == 0) {
-    expect_refused(convert_to("/proc/x.npy"), "/proc/x.npy");
+    expect_refused(convert_to("/proc/x.npy"), "/proc/x.npy: cannot create a file there");
   } else {
     fs::create_directory(dir_ / "locked");
     chmod((dir_ / "locked").c_str(), 0500);
@@ -129,7 +149,34 @@ TEST_F(BadInput, FullDiskKeepsTheOldFile) {
   expect_refused(run_cpfm({"data", "convert", "digits", "-o", (dir_ / "full.npy").string()}), "No space left");
   RunOptions full;
   full.before_exec = [] { dup2(open("/dev/full", O_WRONLY), STDOUT_FILENO); };
-  EXPECT_EQ(run_cpfm({"data", "info", "digits"}, full).exit_code, 1);
+  expect_refused(run_cpfm({"data", "info", "digits"}, full), "standard output: cannot be written");
+  // More than a buffer holds fails earlier, while it is printed.
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"--help-all"}, {"data", "info", put("wide.csv", wide_table()), "--json"}}) {
+    EXPECT_GT(run_cpfm(words).out.size(), 4096u);
+    expect_refused(run_cpfm(words, full), "No space left on device");
+  }
+}
+
+TEST_F(BadInput, WhatTheSystemRefusesIsNotABugOfOurs) {
+  expect_bad(std::string(300, 'x'), "File name too long");
+  expect_bad((dir_ / std::string(300, 'x') / "y").string(), "File name too long");
+  expect_refused(run_cpfm({"info", std::string(5000, 'x')}), "File name too long");
+}
+
+TEST_F(BadInput, NamesCannotBreakOutOfAMessage) {
+  const std::string name = "a\ncpfm: all is well\x1b[2J\xC2\x9B.csv";
+  expect_bad((dir_ / name).string(), "a?cpfm: all is well?[2J?.csv: there is no such file");
+  expect_bad(put(name, ""), "is empty");
+  expect_refused(run_cpfm({"info", (dir_ / name).string()}), "a?cpfm: all is well?[2J?.csv");
+  expect_refused(run_cpfm({"data", "convert", "digits", "-o", (dir_ / "none\n\n" / "x.npy").string()}), "none??");
+  const Outcome warned = run_cpfm({"data", "info", put(name, "1,2\n3,4\n"), "--key", "x"});
+  EXPECT_EQ(warned.exit_code, 0) << warned.err;
+  EXPECT_EQ(std::count(warned.err.begin(), warned.err.end(), '\n'), 1) << warned.err;
+  for (const std::string& text : {warned.out, warned.err}) {
+    EXPECT_EQ(text.find('\x1b'), std::string::npos) << text;
+    EXPECT_CONTAINS(text, "a?cpfm: all is well?[2J?.csv");
+  }
 }
 
 }  // namespace

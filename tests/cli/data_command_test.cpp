@@ -36,6 +36,46 @@ TEST(DataInfo, DrawsAContactSheet) {
   const auto json = run_cpfm({"data", "info", "digits", "--png", (dir / "d.png").string(), "--json"}).json();
   EXPECT_EQ(json["png"], (dir / "d.png").string());
   EXPECT_TRUE(read_bytes(dir / "d.png").starts_with("\x89PNG"));
+  const Outcome text = run_cpfm({"data", "info", "digits", "--png", (dir / "e.png").string()});
+  EXPECT_CONTAINS(text.out, "written     " + (dir / "e.png").string());
+  expect_refused(run_cpfm({"data", "info", "digits", "--png", (dir / "x.jpg").string()}), "does not end in .png");
+  expect_refused(run_cpfm({"data", "info", "digits", "--png", (dir / "x.png").string(), "--pictures", "0"}),
+                 "--pictures: '0' is not allowed; a whole number from 1 to 1000000");
+  EXPECT_FALSE(std::filesystem::exists(dir / "x.jpg"));
+}
+
+TEST(DataInfo, WarnsOfOptionsThatMeanNothingForTheData) {
+  const TempDir dir;
+  write_bytes(dir / "t.csv", "1,2\n3,4\n");
+  const Outcome outcome = run_cpfm({"data", "info", (dir / "t.csv").string(), "--key", "X", "--image-size", "8"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_CONTAINS(outcome.err, "warning: --key means nothing for " + (dir / "t.csv").string() + ": its format is csv");
+  EXPECT_CONTAINS(outcome.err, "warning: --image-size means nothing");
+  EXPECT_EQ(run_cpfm({"data", "info", (dir / "t.csv").string(), "--header", "no"}).err, "");
+  EXPECT_EQ(run_cpfm({"data", "info", (dir / "t.csv").string(), "--key", "X", "--quiet"}).err, "");
+}
+
+TEST(DataInfo, HintsAtWhatCanBeFetched) {
+  const TempDir dir;
+  RunOptions there;
+  there.folder = dir.path();
+  expect_refused(run_cpfm({"data", "info", "mnist"}, there), "fetch it with 'cpfm data get mnist'");
+  expect_refused(run_cpfm({"data", "info", "data/cifar10"}, there), "fetch it with 'cpfm data get cifar10'");
+  std::filesystem::create_directories(dir / "data/mnist");
+  expect_refused(run_cpfm({"data", "info", "mnist"}, there), "did you mean data/mnist?");
+}
+
+TEST(DataInfo, RefusesASplitThatLeavesAPartWithLessThanTwoSamples) {
+  const auto part = [](const char* fraction) {
+    return run_cpfm({"data", "info", "digits", "--limit", "20", "--part", "train", "--test-fraction", fraction});
+  };
+  expect_refused(part("0.01"), "--test-fraction: 0.01 leaves 19 to train and 1 to test of the 20 samples of digits");
+  expect_refused(part("0.95"), "each part needs at least 2");
+  EXPECT_EQ(part("0.1").exit_code, 0);
+  for (const char* fraction : {"0", "1", "-0.5", "2", "nan", "half", ""}) {
+    expect_refused(run_cpfm({"data", "info", "digits", "--test-fraction", fraction}),
+                   "is not allowed; a number above 0 and below 1");
+  }
 }
 
 TEST(DataInfo, TakesPartsOfASeededSplit) {
@@ -78,7 +118,7 @@ TEST(DataConvert, RefusesAnOutputItCannotName) {
   expect_refused(run_cpfm({"data", "convert", "digits", "-o", (dir / "d.xlsx").string()}), ".npy, .csv and .png");
   write_bytes(dir / "t.csv", "1,2\n3,4\n");
   expect_refused(run_cpfm({"data", "convert", (dir / "t.csv").string(), "-o", (dir / "t.png").string()}),
-                 "does not hold pictures");
+                 "--output: " + (dir / "t.csv").string() + " does not hold pictures");
   EXPECT_FALSE(std::filesystem::exists(dir / "t.png"));
 }
 
@@ -88,7 +128,10 @@ TEST(DataList, NamesWhatCanBeHad) {
   EXPECT_EQ(run_cpfm({"data", "list", "--json"}).json()["datasets"][0]["name"], "digits");
 }
 
-TEST(DataGet, SuggestsTheNearestName) { expect_refused(run_cpfm({"data", "get", "mnst"}), "mnist"); }
+TEST(DataGet, SuggestsTheNearestName) {
+  expect_refused(run_cpfm({"data", "get", "mnst"}), "did you mean 'mnist'?");
+  expect_refused(run_cpfm({"data", "get", "digits"}), "digits: is built in");
+}
 
 }  // namespace
 }  // namespace cpfm::test

@@ -26,6 +26,19 @@ TEST(Info, LoadsTheFlowLibraryOnDemand) {
   EXPECT_EQ(torch["devices"][0], "cpu");
 }
 
+TEST(Info, TellsTheRestWhereTheFlowLibraryCannotBeLoaded) {
+  if (!CPFM_HAS_TORCH) GTEST_SKIP() << "SKIPPED: this build has no libtorch";
+  const TempDir dir;
+  RunOptions alone;  // a copy of the program without its libraries beside it
+  alone.program = dir / "cpfm";
+  std::filesystem::copy_file(CPFM_BINARY, alone.program);
+  const Outcome text = run_cpfm({"info"}, alone);
+  EXPECT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_CONTAINS(text.out, "not loadable: libcpfm_flow.so: cannot be loaded");
+  EXPECT_CONTAINS(text.out, "threads");
+  EXPECT_CONTAINS(run_cpfm({"info", "--json"}, alone).json()["torch"]["error"].get<std::string>(), "libcpfm_flow.so");
+}
+
 TEST(Info, ShowsWhatATensorFileHolds) {
   const TempDir dir;
   TensorFileWriter writer;
@@ -49,14 +62,17 @@ TEST(Info, RefusesBrokenAndNewerFiles) {
   writer.save(dir / "m.cpfm");
   std::string bytes = read_bytes(dir / "m.cpfm");
   write_bytes(dir / "t.cpfm", bytes.substr(0, bytes.size() - 1));
-  expect_refused(run_cpfm({"info", (dir / "t.cpfm").string()}), "t.cpfm");
+  expect_refused(run_cpfm({"info", (dir / "t.cpfm").string()}),
+                 "t.cpfm, tensor 'w': ends at byte 8 of the data, but the file holds 7; it may be truncated");
   const std::string key = "\"cpfm.format_version\":\"1\"";
   ASSERT_NE(bytes.find(key), std::string::npos);
   bytes.replace(bytes.find(key), key.size(), "\"cpfm.format_version\":\"9\"");
   write_bytes(dir / "n.cpfm", bytes);
-  expect_refused(run_cpfm({"info", (dir / "n.cpfm").string()}), "9");
-  expect_refused(run_cpfm({"info", (dir / "none.cpfm").string()}), "none.cpfm");
-  expect_refused(run_cpfm({"info", dir.path().string()}), dir.path().string());
+  expect_refused(run_cpfm({"info", (dir / "n.cpfm").string()}),
+                 "n.cpfm: has format version 9, but this cpfm knows versions up to 1; update cpfm");
+  expect_refused(run_cpfm({"info", (dir / "none.cpfm").string()}), "none.cpfm: cannot open it: No such file");
+  expect_refused(run_cpfm({"info", dir.path().string()}), dir.path().string() + ": is a folder; name a file");
+  expect_refused(run_cpfm({"info", ""}), "FILE: an empty text is not allowed");
 }
 
 }  // namespace

@@ -1,11 +1,13 @@
 // .npy and .npz
 #include <gtest/gtest.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include <algorithm>
 
 #include "cpfm/data.hpp"
 #include "data/columns.hpp"
+#include "data/gzip.hpp"
 #include "support/files.hpp"
 #include "support/temp_dir.hpp"
 
@@ -19,6 +21,23 @@ Dataset read_bytes_as(const TempDir& dir, const std::string& name, const std::st
   write_bytes(dir / name, bytes);
   return read_dataset((dir / name).string(), options);
 }
+
+// A pipe that holds a few bytes, named as shells name it: <(…).
+class Pipe {
+ public:
+  explicit Pipe(const std::string& bytes) {
+    EXPECT_EQ(pipe(ends_), 0);
+    EXPECT_EQ(write(ends_[1], bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
+    close(ends_[1]);
+  }
+  ~Pipe() { close(ends_[0]); }
+  Pipe(const Pipe&) = delete;
+  Pipe& operator=(const Pipe&) = delete;
+  std::string path() const { return "/dev/fd/" + std::to_string(ends_[0]); }
+
+ private:
+  int ends_[2]{};
+};
 
 std::vector<float> values(const Dataset& data) { return {data.samples.values().begin(), data.samples.values().end()}; }
 
@@ -82,6 +101,43 @@ TEST(Npy, ReadsFortranOrderOfMoreColumnsThanOneBlock) {
   for (std::size_t k = 0; k < n * d; ++k) ASSERT_EQ(data.samples.data()[k], static_cast<float>(k));
 }
 
+TEST(Npy, ReadsFortranOrderOfColumnsLongerThanOneBlock) {
+  const TempDir dir;
+  const std::size_t n = (1 << 20) + 5;
+  std::vector<float> columns(2 * n);
+  for (std::size_t i = 0; i < n; ++i) {
+    columns[i] = static_cast<float>(2 * i % 1000);
+    columns[n + i] = static_cast<float>(i % 777);
+  }
+  const Dataset data = read_bytes_as(dir, "a.npy", npy("<f4", "(" + std::to_string(n) + ", 2)", raw(columns), true));
+  for (std::size_t i = 0; i < n; ++i) {
+    ASSERT_EQ(data.samples(i, 0), columns[i]);
+    ASSERT_EQ(data.samples(i, 1), columns[n + i]);
+  }
+}
+
+TEST(Npy, RefusesLabelsThatA32BitFloatCannotTellApart) {
+  const TempDir dir;
+  ReadOptions options;
+  options.labels = "2";
+  EXPECT_CONTAINS(error_of([&] {
+                    read_bytes_as(dir, "a.npy", npy("<i8", "(2, 2)", raw<std::int64_t>({1, 5, 2, 16777217})), options);
+                  }),
+                  "row 2: 16777216 is too large for a class");
+  write_bytes(dir / "y.npy", npy("<i8", "(2,)", raw<std::int64_t>({16777217, 16777216})));
+  options.labels = (dir / "y.npy").string();
+  EXPECT_EQ(read_bytes_as(dir, "x.npy", npy("<f4", "(2,)", raw<float>({1, 2})), options).labels->names,
+            (std::vector<std::string>{"16777216", "16777217"}));
+}
+
+TEST(Npy, SaysThatANumberIsTooLargeForA32BitFloat) {
+  const TempDir dir;
+  EXPECT_CONTAINS(error_of([&] {
+                    read_bytes_as(dir, "a.npy", npy("<f8", "(2, 2)", raw<double>({1, 2, 1e300, 4})));
+                  }),
+                  "row 2, column 1: the value is infinite or too large for a 32-bit float");
+}
+
 TEST(Npy, SeesPicturesInThreeAndFourDimensions) {
   const TempDir dir;
   const std::string bytes(2 * 4 * 5 * 3, '\x07');
@@ -124,7 +180,8 @@ TEST(Npy, RefusesWhatIsNotNumbers) {
   const TempDir dir;
   const auto refusal = [&](const std::string& bytes) { return error_of([&] { read_bytes_as(dir, "x.npy", bytes); }); };
   EXPECT_CONTAINS(refusal(npy("<c8", "(2,)", std::string(16, '\0'))), "type '<c8'");
-  EXPECT_CONTAINS(refusal(npy("|O", "(2,)", std::string(16, '\0'))), "type '|O'");
+  EXPECT_CONTAINS(refusal(npy("|O", "(2,)", std::string(16, '\0'))), "Python objects (type '|O')");
+  EXPECT_CONTAINS(refusal(npy("<f16", "(2,)", std::string(32, '\0'))), "floats of up to 64 bits are read");
   EXPECT_CONTAINS(refusal(npy("<U3", "(2,)", std::string(24, '\0'))), "holds text");
   EXPECT_CONTAINS(refusal(npy("<f4", "(2, 3, 4, 5, 6)", "")), "not a set of samples");
   EXPECT_CONTAINS(refusal(npy("<f4", "()", "abcd")), "not a set of samples");
@@ -137,7 +194,11 @@ TEST(Npy, RefusesATruncatedFileAtEveryLength) {
   const std::string whole = npy("<f4", "(4, 3)", raw(std::vector<float>(12, 1.5f)));
   for (std::size_t length = 0; length < whole.size(); ++length) {
     const std::string text = error_of([&] { read_bytes_as(dir, "t.npy", whole.substr(0, length)); });
-    EXPECT_CONTAINS(text, "t.npy");
+    const char* const reason = length == 0                  ? "t.npy: is empty"
+                               : length < 6                 ? "is named like an npy file but does not begin like one"
+                               : length < whole.size() - 48 ? "t.npy: ends after"
+                                                            : "its header promises 48 bytes of samples";
+    EXPECT_CONTAINS(text, reason) << "at " << length;
   }
 }
 
@@ -152,20 +213,6 @@ TEST(Npy, RefusesSizesThatOverflowOrLieBeforeAllocating) {
   EXPECT_CONTAINS(refusal("(-1, 2)"), "header");
 }
 
-std::string gzipped(const std::string& bytes) {
-  std::string out(compressBound(bytes.size()) + 64, '\0');
-  z_stream stream{};
-  EXPECT_EQ(deflateInit2(&stream, 6, Z_DEFLATED, 16 + MAX_WBITS, 8, Z_DEFAULT_STRATEGY), Z_OK);
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
-  stream.avail_in = static_cast<uInt>(bytes.size());
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(out.size());
-  EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
-  out.resize(stream.total_out);
-  deflateEnd(&stream);
-  return out;
-}
-
 TEST(Npy, IsReadThroughGzipToo) {
   const TempDir dir;
   const std::string whole = npy("<f4", "(2, 2)", raw<float>({1, 2, 3, 4}));
@@ -174,7 +221,8 @@ TEST(Npy, IsReadThroughGzipToo) {
   EXPECT_EQ(values(read_bytes_as(dir, "b.npy.gz", gzipped(fortran))), (std::vector<float>{1, 2, 3, 4}));
   const std::string packed = gzipped(whole);
   for (std::size_t length = 2; length < packed.size(); ++length) {
-    error_of([&] { read_bytes_as(dir, "t.npy.gz", packed.substr(0, length)); });
+    EXPECT_CONTAINS(error_of([&] { read_bytes_as(dir, "t.npy.gz", packed.substr(0, length)); }),
+                    "the compressed data ends too early");
   }
 }
 
@@ -221,6 +269,78 @@ TEST(Npz, ReadsStoredAndDeflatedArraysWithLabelsAndProperties) {
     EXPECT_EQ(data.properties.at(0).name, "mass");
     EXPECT_EQ(data.properties.at(0).values, (std::vector<float>{4, 5, 6}));
   }
+}
+
+// The same with all sizes and positions in the fields of 64 bits, as numpy writes arrays beyond 4 GiB.
+std::string zip64(const std::string& name, const std::string& plain) {
+  const auto crc = static_cast<std::uint32_t>(
+      crc32(0, reinterpret_cast<const Bytef*>(plain.data()), static_cast<uInt>(plain.size())));
+  const std::string method = raw<std::uint16_t>({45, 0, 0, 0, 0});
+  const std::string sizes = raw<std::uint32_t>({crc, 0xFFFFFFFF, 0xFFFFFFFF});
+  const auto extra = [&](const std::vector<std::uint64_t>& fields) {
+    return raw<std::uint16_t>({1, static_cast<std::uint16_t>(8 * fields.size())}) + raw(fields);
+  };
+  const auto lengths = [&](const std::string& field) {
+    return raw<std::uint16_t>({static_cast<std::uint16_t>(name.size()), static_cast<std::uint16_t>(field.size())});
+  };
+  const std::string local_extra = extra({plain.size(), plain.size()});
+  const std::string other = raw<std::uint16_t>({0x5455, 1}) + "t";  // a field of another kind in front
+  const std::string central_extra = other + extra({plain.size(), plain.size(), 0});
+  const std::string local =
+      raw<std::uint32_t>({0x04034b50}) + method + sizes + lengths(local_extra) + name + local_extra + plain;
+  const std::string directory = raw<std::uint32_t>({0x02014b50}) + raw<std::uint16_t>({45}) + method + sizes +
+                                lengths(central_extra) + raw<std::uint16_t>({0, 0, 0}) +
+                                raw<std::uint32_t>({0, 0xFFFFFFFF}) + name + central_extra;
+  const std::string end64 = raw<std::uint32_t>({0x06064b50}) + raw<std::uint64_t>({44}) + raw<std::uint16_t>({45, 45}) +
+                            raw<std::uint32_t>({0, 0}) + raw<std::uint64_t>({1, 1, directory.size(), local.size()});
+  const std::string locator = raw<std::uint32_t>({0x07064b50, 0}) +
+                              raw<std::uint64_t>({local.size() + directory.size()}) + raw<std::uint32_t>({1});
+  return local + directory + end64 + locator + raw<std::uint32_t>({0x06054b50}) +
+         raw<std::uint16_t>({0, 0, 0xFFFF, 0xFFFF}) + raw<std::uint32_t>({0xFFFFFFFF, 0xFFFFFFFF}) +
+         raw<std::uint16_t>({0});
+}
+
+TEST(Npz, ReadsFieldsOf64Bits) {
+  const TempDir dir;
+  const std::string whole = zip64("X.npy", npy("<f4", "(2, 2)", raw<float>({1, 2, 3, 4})));
+  EXPECT_EQ(values(read_bytes_as(dir, "a.npz", whole)), (std::vector<float>{1, 2, 3, 4}));
+  for (std::size_t length = 4; length < whole.size(); ++length) {
+    EXPECT_CONTAINS(error_of([&] { read_bytes_as(dir, "t.npz", whole.substr(0, length)); }), "not a whole npz file");
+  }
+}
+
+TEST(Npz, IsNotTakenForGzipWhereItsEndLooksLikeIt) {
+  const TempDir dir;
+  // The directory is looked for in the last 22 + 65535 bytes: they begin inside the array, with the mark of gzip.
+  constexpr std::size_t kCount = 100'000, kTail = 22 + 65535;
+  std::string array(kCount, '\x01');
+  const auto whole = [&] { return zip({{"X.npy", npy("|u1", "(100000,)", array)}}, false); };
+  const std::size_t header = whole().find(array), tail = whole().size() - kTail;
+  array[tail - header] = '\x1f';
+  array[tail - header + 1] = '\x8b';
+  EXPECT_EQ(read_bytes_as(dir, "a.npz", whole()).samples(tail - header, 0), 0x1f);
+}
+
+TEST(Npz, MustBeAPlainFile) {
+  const TempDir dir;
+  const std::string bytes = zip({{"X.npy", npy("<f4", "(2, 1)", raw<float>({1, 2}))}}, false);
+  EXPECT_CONTAINS(error_of([&] { read_bytes_as(dir, "a.npz.gz", gzipped(bytes)); }),
+                  "is a gzipped npz file; unpack it first");
+  const Pipe pipe(bytes);
+  EXPECT_CONTAINS(error_of([&] { read_dataset(pipe.path()); }), "must be a plain file: it is read from several places");
+}
+
+TEST(NpyColumn, ComesThroughAPipe) {
+  const TempDir dir;
+  ReadOptions options;
+  const Pipe pipe("a\nb\n");
+  options.labels = pipe.path();
+  EXPECT_EQ(read_bytes_as(dir, "x.npy", npy("<f4", "(2,)", raw<float>({1, 2})), options).labels->names,
+            (std::vector<std::string>{"a", "b"}));
+  const Pipe for_table("3\n4\n");
+  options.labels.clear();
+  options.properties = {for_table.path()};
+  EXPECT_EQ(read_bytes_as(dir, "x.csv", "1,2\n3,4\n", options).properties.at(0).values, (std::vector<float>{3, 4}));
 }
 
 TEST(Npz, ChoosesAnArrayByKeyAndSuggestsNames) {

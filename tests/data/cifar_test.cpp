@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "cpfm/data.hpp"
+#include "data/gzip.hpp"
 #include "support/files.hpp"
 #include "support/temp_dir.hpp"
 
@@ -20,6 +21,17 @@ TEST(Cifar, ReadsABatch) {
   EXPECT_EQ(data.samples(1, 3071), 'b');
   EXPECT_EQ(data.labels->names.at(3), "cat");
   EXPECT_EQ(data.labels->ids, (std::vector<std::int32_t>{3, 9}));
+}
+
+TEST(Cifar, ReadsAGzippedBatch) {
+  const TempDir dir;
+  const std::string packed = gzipped(record(3, 'a') + record(9, 'b'));
+  write_bytes(dir / "test_batch.bin.gz", packed);
+  const Dataset data = read_dataset((dir / "test_batch.bin.gz").string());
+  EXPECT_EQ(data.format, "cifar10");
+  EXPECT_EQ(data.samples(1, 3071), 'b');
+  write_bytes(dir / "test_batch.bin.gz", gzipped(record(3, 'a') + record(9, 'b').substr(0, 100)));
+  EXPECT_CONTAINS(error_of([&] { read_dataset((dir / "test_batch.bin.gz").string()); }), "ends after 100 of the 3073");
 }
 
 TEST(Cifar, ReadsAFolderOfFiveBatchesAndStopsAtALimit) {

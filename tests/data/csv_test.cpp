@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "cpfm/data.hpp"
+#include "data/gzip.hpp"
 #include "data/readers.hpp"
 #include "support/files.hpp"
 #include "support/temp_dir.hpp"
@@ -55,6 +56,7 @@ TEST(Csv, TakesLabelsPropertiesAndIgnoredColumnsByNameOrNumber) {
   Dataset data = read_text(kPenguins, options);
   EXPECT_EQ(values(data), (std::vector<float>{39.1f, 46.5f, 38.2f}));
   EXPECT_EQ(data.properties.at(0).values, (std::vector<float>{3750, 4500, 3800}));
+  EXPECT_EQ(data.properties.at(0).name, "mass");
   options.labels.clear();
   options.properties = {"mass"};
   options.ignore = {"species"};
@@ -84,10 +86,34 @@ TEST(Csv, FindsTheDelimiter) {
   const std::vector<float> expected{1, 2, 3, 4};
   EXPECT_EQ(values(read_text("1;2\n3;4\n")), expected);
   EXPECT_EQ(values(read_text("1\t2\n3\t4\n", {}, "t.tsv")), expected);
+  EXPECT_EQ(read_text(gzipped("a,b,c\tx\n1\t2\n3\t4\n"), {}, "t.tsv.gz").feature_names.at(0), "a,b,c");
   EXPECT_EQ(values(read_text("  1.0 2e0\n 3   4 \n", {}, "t.txt")), expected);
 }
 
-TEST(Csv, ReadsOneColumn) { EXPECT_EQ(values(read_text("x\n1\n2\n3\n")), (std::vector<float>{1, 2, 3})); }
+TEST(Csv, ReadsOneColumn) {
+  EXPECT_EQ(values(read_text("x\n1\n2\n3\n")), (std::vector<float>{1, 2, 3}));
+  EXPECT_EQ(values(read_text("x\n1\n2\n3\n\n\r\n")), (std::vector<float>{1, 2, 3}));
+  EXPECT_CONTAINS(error_of([] { read_text("x\n1\n\n\n2\n"); }), "row 2 (line 3), column 'x': the cell is empty");
+}
+
+TEST(Csv, SaysThatDecimalCommasAreNotRead) {
+  for (const char* text : {"1,5;2,5\n3,5;4,5\n", "a;b\n1,5;2,5\n3,5;4,5\n"}) {
+    EXPECT_CONTAINS(error_of([&] { read_text(text); }),
+                    "'1,5' is not a number; decimal commas are not read; use points");
+  }
+}
+
+TEST(Csv, KeepsTheOrderOfPropertiesFromColumnsAndFiles) {
+  const TempDir dir;
+  write_bytes(dir / "weight.txt", "7\n8\n");
+  ReadOptions options;
+  options.properties = {(dir / "weight.txt").string(), "2"};
+  const Dataset data = read_text("a,b\n1,2\n3,4\n", options);
+  EXPECT_EQ(data.properties.at(0).name, "weight");
+  EXPECT_EQ(data.properties.at(0).values, (std::vector<float>{7, 8}));
+  EXPECT_EQ(data.properties.at(1).name, "b");
+  EXPECT_EQ(data.properties.at(1).values, (std::vector<float>{2, 4}));
+}
 
 TEST(Csv, TreatsAnEmptyLabelAsUnlabelled) {
   ReadOptions options;
@@ -116,7 +142,9 @@ TEST(Csv, NamesRowLineAndColumnOfABadCell) {
   EXPECT_CONTAINS(error_of([] { read_text("a,b\n1,2\n3,\n"); }), "row 2 (line 3), column 'b': the cell is empty");
   EXPECT_CONTAINS(error_of([] { read_text("a,b\n1,2\n3,nan\n"); }),
                   "row 2 (line 3), column 'b': 'nan' is not a finite number");
-  EXPECT_CONTAINS(error_of([] { read_text("a,b\n1,2\n3,1e39\n"); }), "'1e39' is not a finite number");
+  EXPECT_CONTAINS(error_of([] { read_text("a,b\n1,2\n3,NA\n"); }), "'NA' is not a finite number; fill it in");
+  EXPECT_CONTAINS(error_of([] { read_text("a,b\n1,2\n3,1e39\n"); }), "'1e39' is too large for a 32-bit float");
+  EXPECT_CONTAINS(error_of([] { read_text("a,b\n1,2\n3,-inf\n"); }), "'-inf' is not a finite number");
   EXPECT_CONTAINS(error_of([] { read_text("1,2\n3,x\n"); }), "row 2 (line 2), column 2");
 }
 
@@ -133,6 +161,9 @@ TEST(Csv, SuggestsTheNearestColumn) {
                   "has no column 'specie' (option --labels); did you mean 'species'?");
   options.labels = "9";
   EXPECT_CONTAINS(error_of([&] { read_text("1,2\n3,4\n", options); }), "columns are numbered 1 to 2");
+  options.labels = "kind";
+  EXPECT_CONTAINS(error_of([&] { read_text("size,kind\nbig,a\nsmall,b\n", options); }),
+                  "columns are numbered 1 to 2; if the first row names them: --header yes");
   options.labels = "mass";
   options.properties = {"mass"};
   EXPECT_CONTAINS(error_of([&] { read_text(kPenguins, options); }), "asked for twice");
@@ -143,6 +174,7 @@ TEST(Csv, RefusesWhatIsNoTable) {
   EXPECT_CONTAINS(error_of([] { read_text("\n\n"); }), "is empty");
   EXPECT_CONTAINS(error_of([] { read_text("1,2\n"); }), "one row");
   EXPECT_CONTAINS(error_of([] { read_text("a,b\n1,2\n"); }), "one row");
+  EXPECT_CONTAINS(error_of([] { read_text("a,b\n"); }), "holds a header and no rows");
   EXPECT_CONTAINS(error_of([] { read_text("1,\"2\n3,4\n"); }), "never ends");
   EXPECT_CONTAINS(error_of([] { read_text(std::string("1,2\n3,\0\n", 8)); }), "zero byte");
   ReadOptions options;

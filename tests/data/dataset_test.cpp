@@ -1,9 +1,12 @@
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <set>
 
 #include "cpfm/data.hpp"
+#include "data/gzip.hpp"
 #include "support/files.hpp"
 #include "support/temp_dir.hpp"
 
@@ -120,6 +123,53 @@ TEST(ReadDataset, DeclaresPictures) {
   EXPECT_EQ(*read_dataset((dir / "a.csv").string(), options).image, (ImageShape{1, 2, 2}));
   options.image = ImageShape{3, 2, 2};
   EXPECT_CONTAINS(error_of([&] { read_dataset((dir / "a.csv").string(), options); }), "12 values, but rows");
+}
+
+TEST(ReadDataset, SaysWhatBinaryDataOnStandardInputIs) {
+  const TempDir dir;
+  for (const auto& [bytes, message] : {std::pair{npy("<f4", "(2,)", "12345678"), "this is npy data; give it as a file"},
+                                       {std::string("\x89HDF\r\n\x1a\n"), "this is HDF5 data; give it as a file"},
+                                       {std::string("PK\x03\x04"), "this is npz data; give it as a file"}}) {
+    write_bytes(dir / "in", bytes);
+    const int before = dup(STDIN_FILENO), file = open((dir / "in").c_str(), O_RDONLY);
+    dup2(file, STDIN_FILENO);
+    EXPECT_CONTAINS(error_of([] { read_dataset("-"); }), message);
+    dup2(before, STDIN_FILENO);
+    close(before);
+    close(file);
+  }
+}
+
+TEST(ReadDataset, TellsHowManyBytesOfTheFileWereRead) {
+  struct Watch : Progress {
+    void start(const std::string&, std::uint64_t t, const std::string& u) override {
+      total = t;
+      unit = u;
+    }
+    void update(std::uint64_t d, const std::string&) override { done = d; }
+    void finish() override { ++finished; }
+    std::uint64_t total = 0, done = 0;
+    std::string unit;
+    int finished = 0;
+  };
+  const TempDir dir;
+  const std::vector<std::pair<std::string, std::string>> files{
+      {"a.npy", npy("<f4", "(2, 2)", raw<float>({1, 2, 3, 4}))},
+      {"a.csv", "1,2\n3,4\n"},
+      {"a.csv.gz", gzipped("1,2\n3,4\n")},
+      {"a-idx", idx({2, 2}, "abcd")},
+      {"a.bin", std::string(2 * 3073, '\x01')}};
+  for (const auto& [name, bytes] : files) {
+    write_bytes(dir / name, bytes);
+    Watch watch;
+    ReadOptions options;
+    options.progress = &watch;
+    read_dataset((dir / name).string(), options);
+    EXPECT_EQ(watch.total, bytes.size()) << name;
+    EXPECT_EQ(watch.done, bytes.size()) << name;
+    EXPECT_EQ(watch.unit, "bytes") << name;
+    EXPECT_EQ(watch.finished, 1) << name;
+  }
 }
 
 TEST(ReadDataset, RefusesWhatItCannotRead) {

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "cpfm/data.hpp"
+#include "data/gzip.hpp"
 #include "support/files.hpp"
 #include "support/temp_dir.hpp"
 
@@ -24,6 +25,17 @@ TEST(Idx, ReadsPicturesAndFindsTheirLabels) {
     EXPECT_EQ(data.samples(1, 0), 'e');
     EXPECT_EQ(data.dtype, "uint8");
     EXPECT_EQ(data.labels->names, (std::vector<std::string>{"0", "5", "9"}));
+    EXPECT_EQ(data.labels->ids, (std::vector<std::int32_t>{1, 0, 2}));
+  }
+}
+
+TEST(Idx, ReadsGzippedPicturesWithGzippedLabels) {
+  const TempDir dir;
+  write_bytes(dir / "train-images-idx3-ubyte.gz", gzipped(kImages));
+  write_bytes(dir / "train-labels-idx1-ubyte.gz", gzipped(kLabels));
+  for (const auto& source : {dir / "train-images-idx3-ubyte.gz", dir.path()}) {
+    const Dataset data = read_dataset(source.string());
+    EXPECT_EQ(data.samples(1, 0), 'e');
     EXPECT_EQ(data.labels->ids, (std::vector<std::int32_t>{1, 0, 2}));
   }
 }
@@ -78,7 +90,10 @@ TEST(Idx, RefusesTruncationAtEveryLengthAndTrailingBytes) {
   const TempDir dir;
   for (std::size_t length = 0; length < kImages.size(); ++length) {
     write_bytes(dir / "t", kImages.substr(0, length));
-    error_of([&] { read_dataset((dir / "t").string()); });
+    EXPECT_CONTAINS(error_of([&] { read_dataset((dir / "t").string()); }), length == 0   ? "is empty"
+                                                                           : length < 4  ? "zero byte"
+                                                                           : length < 16 ? "ends after"
+                                                                                         : "promises 12 bytes");
   }
   write_bytes(dir / "t", kImages + "x");
   EXPECT_CONTAINS(error_of([&] { read_dataset((dir / "t").string()); }), "1 bytes more");

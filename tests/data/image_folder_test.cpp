@@ -186,7 +186,8 @@ TEST(ImageFolder, NamesTheTwoPicturesWhoseSizesDiffer) {
   write_png(dir / "b.png", 4, 4, 1, 0);
   write_png(dir / "c.png", 5, 4, 1, 0);
   const std::string message = message_of(dir.path());
-  for (const char* part : {"'a.png' is 4 × 4", "'c.png' is 5 × 4", "--image-size"}) EXPECT_MENTIONS(message, part);
+  for (const char* part : {"'a.png' is 4 × 4", "'c.png' is 4 × 5 (height × width)", "--image-size"})
+    EXPECT_MENTIONS(message, part);
 }
 
 TEST(ImageFolder, BringsPicturesToOneSizeWhenAsked) {

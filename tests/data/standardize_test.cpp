@@ -74,6 +74,39 @@ TEST(Standardize, CanBeUndone) {
   }
 }
 
+TEST(Standardize, KeepsTheLargestAndSmallestNumbersFinite) {
+  for (const auto mode : {Standardize::kUnit, Standardize::kZscore, Standardize::kImage}) {
+    Dataset data;
+    data.samples = FloatMatrix(2, 2);
+    data.image = ImageShape{1, 1, 2};
+    data.samples(0, 0) = -3e38f;
+    data.samples(1, 0) = 3e38f;
+    data.samples(0, 1) = 3e38f;
+    data.samples(1, 1) = 2e38f;
+    const Standardizer scale = Standardizer::fit(data, mode);
+    scale.apply(data.samples.view());
+    for (const float value : data.samples.values()) EXPECT_LE(std::abs(value), 2) << to_string(mode);
+    scale.invert(data.samples.view());
+    EXPECT_NEAR(data.samples(1, 0), 3e38, 1e32) << to_string(mode);
+  }
+  Dataset tiny;
+  tiny.samples = FloatMatrix(4, 1);
+  for (std::size_t i = 0; i < 4; ++i) tiny.samples(i, 0) = i == 0 ? 1e-45f : 0;  // a deviation that no float holds
+  Standardizer::fit(tiny, Standardize::kZscore).apply(tiny.samples.view());
+  for (const float value : tiny.samples.values()) EXPECT_TRUE(std::isfinite(value));
+}
+
+TEST(Standardize, RefusesShiftsAndScalesThatDoNotFit) {
+  FloatMatrix values(2, 3);
+  std::fill_n(values.data(), 6, 1.0f);
+  Standardizer one{Standardize::kUnit, {0}, {1}};  // shared by all features only for pictures
+  EXPECT_CONTAINS(error_of([&] { one.apply(values.view()); }), "3 features where the standardization knows 1");
+  Standardizer few{Standardize::kZscore, {0, 0, 0}, {1, 1}};
+  EXPECT_CONTAINS(error_of([&] { few.invert(values.view()); }), "has 3 shifts and 2 scales");
+  Standardizer picture{Standardize::kImage, {0, 0, 0}, {1, 1, 1}};
+  EXPECT_CONTAINS(error_of([&] { picture.apply(values.view()); }), "one of each for pictures");
+}
+
 TEST(Standardize, RefusesOtherShapesAndNames) {
   const Standardizer scale = Standardizer::fit(table(), Standardize::kUnit);
   FloatMatrix other(2, 4);

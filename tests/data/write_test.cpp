@@ -2,6 +2,7 @@
 
 #include "base/subprocess.hpp"
 #include "cpfm/data.hpp"
+#include "cpfm/interrupt.hpp"
 #include "support/files.hpp"
 #include "support/temp_dir.hpp"
 
@@ -79,6 +80,35 @@ TEST(WriteCsv, KeepsSamplesPropertiesAndLabels) {
   EXPECT_EQ(again.samples(0, 0), data.samples(0, 0));
   EXPECT_EQ(again.samples(1, 0), data.samples(1, 0));
   EXPECT_EQ(again.labels->names, data.labels->names);
+}
+
+TEST(WriteCsv, QuotesWhatOtherReadersWouldSplitAndKeepsNamesApart) {
+  const TempDir dir;
+  Dataset data;
+  data.samples = FloatMatrix(2, 2);
+  std::fill_n(data.samples.data(), 4, 1.0f);
+  data.feature_names = {"label", "a;b"};
+  data.properties = {{"label_2", {3, 4}}};
+  data.labels = Labels{{0, 1}, {" x", "two words"}};
+  write_csv(dir / "a.csv", data);
+  EXPECT_EQ(read_bytes(dir / "a.csv"), "label,\"a;b\",label_2,label_3\n1,1,3,\" x\"\n1,1,4,two words\n");
+  data.feature_names = {"one name"};
+  data.properties.clear();
+  data.labels.reset();
+  data.samples.reshape(2, 1);
+  write_csv(dir / "b.csv", data);
+  EXPECT_EQ(read_dataset((dir / "b.csv").string()).feature_names, (std::vector<std::string>{"one name"}));
+}
+
+TEST(Writers, StopWhenInterruptedAndLeaveNothingBehind) {
+  const TempDir dir;
+  const Dataset digits = read_dataset("digits");
+  request_interrupt();
+  EXPECT_THROW(write_csv(dir / "a.csv", digits), Interrupted);
+  EXPECT_THROW(write_npy(dir / "a.npy", digits.samples.view()), Interrupted);
+  EXPECT_THROW(write_png_grid(dir / "a.png", digits.samples.view(), *digits.image), Interrupted);
+  clear_interrupt();
+  EXPECT_TRUE(std::filesystem::is_empty(dir.path()));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
@@ -124,6 +125,25 @@ TEST(TensorFile, KeepsEveryDtypeThroughARoundTrip) {
   EXPECT_EQ(file.metadata("note"), "ünïcode, \"quotes\" and\na line");
   EXPECT_EQ(file.format_version(), kFormatVersion);
   EXPECT_EQ(file.file_size(), std::filesystem::file_size(folder / "all.cpfm"));
+}
+
+// tests/model/golden/version-1.cpfm was written by EveryDtype and is never written again.
+TEST(TensorFile, VersionOneStaysReadableByteForByte) {
+  const std::filesystem::path golden = std::filesystem::path(CPFM_TEST_SOURCE_DIR) / "model/golden/version-1.cpfm";
+  const TempDir folder;
+  EveryDtype().writer().save(folder / "all.cpfm");
+  if (kFormatVersion == 1) {
+    EXPECT_EQ(read_bytes(golden), read_bytes(folder / "all.cpfm"));
+  }
+  const TensorFile old = TensorFile::open(golden), present = TensorFile::open(folder / "all.cpfm");
+  EXPECT_EQ(old.format_version(), 1);
+  EXPECT_EQ(old.metadata("note"), present.metadata("note"));
+  ASSERT_EQ(old.tensors().size(), present.tensors().size());
+  for (const auto& [name, tensor] : present.tensors()) {
+    EXPECT_EQ(old.tensor(name).dtype, tensor.dtype) << name;
+    EXPECT_EQ(old.tensor(name).shape, tensor.shape) << name;
+    EXPECT_TRUE(std::ranges::equal(old.tensor(name).bytes, tensor.bytes)) << name;
+  }
 }
 
 TEST(TensorFile, DtypesHaveTheSizesAndNamesOfSafetensors) {
@@ -420,6 +440,12 @@ TEST(TensorFile, RefusesAFormatVersionItDoesNotKnow) {
   expect_refused(with_version("99999999999999999999"), "has format version 99999999999999999999, but");
   // What a newer version may have added does not hide what to do.
   expect_refused(with_version("3", R"(,"t":{"dtype":"F4","shape":[0],"data_offsets":[0,0]})"), "update cpfm");
+  expect_refused(with_version("3", R"(,"t":{"dtype":"U8","shape":[0],"data_offsets":[0,0],"stride":[1]})"),
+                 "update cpfm");
+  expect_refused(with_version("3", R"(,"t":[[]])"), "update cpfm");
+  expect_refused(file_of(R"({"t":{"codec":{"cpfm.format_version":"1"}},"__metadata__":{"cpfm.format_version":"3"}})"),
+                 "has format version 3");
+  expect_refused(file_of(R"({"t":{"__metadata__":{"cpfm.format_version":"3"}}})"), "unknown field '__metadata__'");
 }
 
 TEST(TensorFile, MessagesStayPrintableWhateverTheNamesHold) {

@@ -23,8 +23,9 @@ struct Outcome {
 };
 
 struct RunOptions {
-  std::string input;                  // for stdin
-  std::filesystem::path folder;       // to run in
+  std::string input;             // for stdin
+  std::filesystem::path folder;  // to run in
+  std::filesystem::path program = CPFM_BINARY;
   std::function<void()> before_exec;  // in the child
   std::function<void(pid_t)> while_running;
 };
@@ -33,7 +34,7 @@ inline Outcome run_cpfm(const std::vector<std::string>& arguments, const RunOpti
   const TempDir dir;
   write_bytes(dir / "in", options.input);
   std::vector<std::string> words = arguments;
-  words.insert(words.begin(), CPFM_BINARY);
+  words.insert(words.begin(), options.program.string());
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
@@ -57,13 +58,16 @@ inline Outcome run_cpfm(const std::vector<std::string>& arguments, const RunOpti
   return outcome;
 }
 
-// Exit 1, nothing on stdout, one line on stderr that holds `part`.
-inline void expect_refused(const Outcome& outcome, const std::string& part) {
+// Exit 1, nothing on stdout, one sentence on stderr that holds `part`. It is one line; below an error in an expression
+// stand `more_lines`, the source and its caret, each indented.
+inline void expect_refused(const Outcome& outcome, const std::string& part, int more_lines = 0) {
   EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
   EXPECT_EQ(outcome.out, "");
   EXPECT_CONTAINS(outcome.err, part);
   EXPECT_TRUE(outcome.err.starts_with("cpfm: ")) << outcome.err;
-  EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+  EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1 + more_lines) << outcome.err;
+  for (std::size_t at = outcome.err.find('\n'); at + 1 < outcome.err.size(); at = outcome.err.find('\n', at + 1))
+    EXPECT_EQ(outcome.err.substr(at + 1, 2), "  ") << outcome.err;
 }
 
 }  // namespace cpfm::test
