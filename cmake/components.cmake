@@ -1,5 +1,5 @@
-# Finds what the build stands on. Required: fmt, spdlog, nlohmann-json, CLI11, zlib, libpng, libjpeg. Optional, each a
-# component of its own: HDF5, download (libcurl + OpenSSL), CUDA, torch.
+# Finds what the build stands on. Required: fmt, spdlog, nlohmann-json, CLI11, Eigen, zlib, libpng, libjpeg.
+# Optional, each a component of its own: Highway (SIMD), HDF5, download (libcurl + OpenSSL), CUDA, torch.
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 find_package(spdlog REQUIRED)
@@ -7,6 +7,14 @@ find_package(nlohmann_json REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(PNG REQUIRED)
 find_package(JPEG REQUIRED)
+find_package(Eigen3 3.3 REQUIRED NO_MODULE)
+
+# SIMD chosen at run time; without it the kernels and Sinkhorn run portable loops.
+find_package(hwy CONFIG QUIET)
+set(CPFM_HAS_HWY OFF)
+if(TARGET hwy::hwy)
+  set(CPFM_HAS_HWY ON)
+endif()
 
 # The C language is enabled here only because FindHDF5 wants a C compiler.
 enable_language(C)
@@ -47,6 +55,6 @@ if(CPFM_TORCH AND NOT CPFM_FUZZ)
   endif()
 endif()
 
-foreach(component HDF5 DOWNLOAD CUDA TORCH)
+foreach(component HWY HDF5 DOWNLOAD CUDA TORCH)
   message(STATUS "cpfm component ${component}: ${CPFM_HAS_${component}}")
 endforeach()

@@ -8,7 +8,7 @@ foreach(layer IN LISTS layers)
   # A header-only library is all inside our objects; whoever links them needs no package for it.
   get_target_property(links ${layer} INTERFACE_LINK_LIBRARIES)
   if(links)
-    list(FILTER links EXCLUDE REGEX "nlohmann_json")
+    list(FILTER links EXCLUDE REGEX "nlohmann_json|Eigen3::")
     set_property(TARGET ${layer} PROPERTY INTERFACE_LINK_LIBRARIES "${links}")
   endif()
   set(export cpfmTargets)
