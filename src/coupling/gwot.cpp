@@ -1,0 +1,525 @@
+// The whole of stage 1: starts on a subsample at the coarsest ε, the best one refined on all points while ε falls (the
+// paper's Algorithm 3, with its failure branch corrected: the last stable ε, plan and A are kept), marginals polished
+// last.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <optional>
+
+#include "coupling/descent.hpp"
+#include "cpfm/coupling.hpp"
+#include "cpfm/error.hpp"
+#include "cpfm/interrupt.hpp"
+#include "cpfm/parallel.hpp"
+#include "cpfm/random.hpp"
+
+namespace cpfm {
+namespace {
+
+constexpr std::uint32_t kStartStream = 0x73747274, kSubsampleStream = 0x73756273;  // "strt", "subs"
+constexpr double kLevelMarginal = 1e-3;  // at which levels of ε end; the last one is polished further
+constexpr double kFloatFloor = 2e-5;     // marginal error that sums in float can still meet
+constexpr std::size_t kGrain = 512;
+constexpr const char* kPrefix = "solver.";  // of the tensors of a checkpoint
+
+template <class T>
+std::span<const std::byte> bytes_of(const std::vector<T>& values) {
+  return std::as_bytes(std::span(values));
+}
+
+std::vector<double> read_doubles(const TensorFile& file, const std::string& name) {
+  const TensorView& tensor = file.tensor(kPrefix + name);
+  if (tensor.dtype != DType::kF64) throw Error(kPrefix + name, "is not F64", "the checkpoint is damaged");
+  std::vector<double> values(tensor.count());
+  if (!values.empty()) std::memcpy(values.data(), tensor.bytes.data(), tensor.bytes.size());
+  return values;
+}
+
+// out += Φ (Φᵀ m) · sign
+void add_factor_times(const FloatMatrix& phi, MatrixView<const double> m, double sign, MatrixView<double> out) {
+  const std::size_t rank = phi.cols(), d = m.cols;
+  if (rank == 0) return;
+  const std::vector<double> a = parallel_reduce(
+      m.rows, kGrain, std::vector<double>(rank * d, 0.0),
+      [&](std::size_t begin, std::size_t end) {
+        std::vector<double> part(rank * d, 0.0);
+        for (std::size_t i = begin; i < end; ++i) {
+          const float* row = phi.row(i).data();
+          for (std::size_t k = 0; k < d; ++k) {
+            const double value = m(i, k);
+            double* to = part.data() + k * rank;
+            for (std::size_t r = 0; r < rank; ++r) to[r] += value * double(row[r]);
+          }
+        }
+        return part;
+      },
+      [](std::vector<double> sum, const std::vector<double>& part) {
+        for (std::size_t r = 0; r < sum.size(); ++r) sum[r] += part[r];
+        return sum;
+      });
+  parallel_for(m.rows, kGrain, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      const float* row = phi.row(i).data();
+      for (std::size_t k = 0; k < d; ++k) {
+        const double* from = a.data() + k * rank;
+        double sum = 0;
+        for (std::size_t r = 0; r < rank; ++r) sum += double(row[r]) * from[r];
+        out(i, k) += sign * sum;
+      }
+    }
+  });
+}
+
+FloatMatrix take_rows(const FloatMatrix& matrix, const std::vector<std::size_t>& rows) {
+  FloatMatrix taken(rows.size(), matrix.cols());
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    std::copy_n(matrix.row(rows[i]).data(), matrix.cols(), taken.row(i).data());
+  return taken;
+}
+
+void check_masses(std::vector<double>& mass, std::size_t count, const char* what) {
+  if (mass.empty()) mass.assign(count, 1.0 / static_cast<double>(count));
+  if (mass.size() != count)
+    throw Error(what, fmt::format("there are {} for {} points", mass.size(), count), "one per point is needed");
+  double sum = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!(mass[i] > 0) || !std::isfinite(mass[i])) {
+      throw Error(fmt::format("{}, entry {}", what, i + 1), fmt::format("{} is not a mass", mass[i]),
+                  "masses are positive and finite");
+    }
+    sum += mass[i];
+  }
+  if (std::abs(sum - 1) > 1e-6) throw Error(what, fmt::format("they sum to {:.6g}", sum), "masses sum to 1");
+  for (double& value : mass) value /= sum;
+}
+
+void check_options(const GwotOptions& o) {
+  const auto positive = [](double value, const char* what) {
+    if (!(value > 0) || !std::isfinite(value))
+      throw Error(what, fmt::format("{} is out of range", value), "a positive number");
+  };
+  positive(o.epsilon, "epsilon");
+  positive(o.epsilon_start, "epsilon_start");
+  positive(o.marginal_tolerance, "marginal_tolerance");
+  positive(o.loosest_marginal, "loosest_marginal");
+  positive(o.epsilon_resolution, "epsilon_resolution");
+  if (!(o.tolerance > 0 && o.tolerance < 1))
+    throw Error("tolerance", fmt::format("{} is out of range", o.tolerance), "between 0 and 1");
+  if (o.starts < 0) throw Error("starts", fmt::format("{} is out of range", o.starts), "0 or more");
+  if (!(o.drop >= 0 && o.drop < 1)) throw Error("drop", fmt::format("{} is out of range", o.drop), "0 to below 1");
+}
+
+}  // namespace
+
+std::string to_string(GwotStatus status) {
+  switch (status) {
+    case GwotStatus::kRunning:
+      return "running";
+    case GwotStatus::kConverged:
+      return "converged";
+    case GwotStatus::kEpsilonFloor:
+      return "epsilon_floor";
+    case GwotStatus::kBudgetExhausted:
+      return "budget_exhausted";
+  }
+  return {};
+}
+
+std::function<void(MatrixView<const double>, MatrixView<double>)> factor_times(const KernelFactor& factor) {
+  return [&factor](MatrixView<const double> m, MatrixView<double> out) {
+    std::fill_n(out.data, out.size(), 0.0);
+    add_factor_times(factor.phi, m, 1, out);
+    add_factor_times(factor.psi, m, -1, out);
+  };
+}
+
+struct GwotSolver::Impl {
+  enum class Phase : std::int64_t { kStarts, kLevels, kPolish, kDone };
+
+  GwotProblem problem;
+  GwotOptions options;
+  GwotState state;
+  Phase phase = Phase::kStarts;
+  int next_start = 0;
+  std::vector<double> best_p;  // of the best start, on all points
+  double best_start = std::numeric_limits<double>::infinity();
+  double epsilon_end = 0, epsilon_start = 0;
+  double stable_epsilon = 0;  // 0: no level has ended yet
+  double failed_epsilon = 0;  // 0: none has failed
+  std::vector<double> stable_p, stable_row, stable_column;
+  std::unique_ptr<Sinkhorn> sinkhorn;
+  std::unique_ptr<Descent> descent;
+
+  std::size_t n() const { return problem.w.size(); }
+  std::size_t d() const { return problem.y.cols(); }
+  bool paper() const { return options.algorithm == GwotOptions::Algorithm::kPaper; }
+
+  Impl(GwotProblem given, GwotOptions chosen) : problem(std::move(given)), options(chosen) {
+    check_options(options);
+    if (n() < 2) throw Error("data", fmt::format("{} points cannot be coupled", n()), "at least two are needed");
+    if (d() < 1 || d() > static_cast<std::size_t>(kMaxLatentDim)) {
+      throw Error("latent points", fmt::format("{} dimensions are out of range", d()), "1 to 8");
+    }
+    if (problem.y.rows() < 2) throw Error("latent points", "there are fewer than two");
+    check_masses(problem.row_mass, n(), "row masses");
+    check_masses(problem.column_mass, problem.y.rows(), "column masses");
+    for (const double value : problem.w) {
+      if (!std::isfinite(value)) throw Error("kernel", "its row sums are not finite");
+    }
+    centre();
+    double mean_w = 0, mean_y = 0;
+    for (std::size_t i = 0; i < n(); ++i) mean_w += problem.row_mass[i] * std::abs(problem.w[i]);
+    for (std::size_t j = 0; j < problem.y.rows(); ++j) {
+      for (const float v : problem.y.row(j)) mean_y += problem.column_mass[j] * double(v) * v;
+    }
+    state.scale = 2 * mean_w * mean_y;
+    if (!(state.scale > 0)) {
+      throw Error(mean_y > 0 ? "kernel" : "latent points",
+                  mean_y > 0 ? "its row sums are all zero" : "all of them are equal",
+                  mean_y > 0 ? "a kernel that sees some likeness between samples is needed"
+                             : "a law with some spread is needed");
+    }
+    const double unit = options.absolute ? 1 : state.scale;
+    epsilon_end = options.epsilon * unit;
+    epsilon_start = std::max(options.epsilon_start * unit, epsilon_end);
+    sinkhorn = std::make_unique<Sinkhorn>(std::as_const(problem.y).view(), problem.row_mass, problem.column_mass,
+                                          sinkhorn_options());
+    descent = std::make_unique<Descent>(*sinkhorn, problem.w, problem.times, descent_options());
+    if (paper()) begin_levels(std::vector<double>(n() * d(), 0.0));
+  }
+
+  SinkhornOptions sinkhorn_options() const {
+    return {options.double_precision || options.marginal_tolerance < kFloatFloor, paper() ? 0 : options.drop};
+  }
+  DescentOptions descent_options() const {
+    return {options.tolerance,
+            std::max(std::min(kLevelMarginal, options.loosest_marginal), options.marginal_tolerance),
+            options.loosest_marginal,
+            2000,
+            !paper(),
+            paper()};
+  }
+
+  void centre() {
+    for (std::size_t k = 0; k < d(); ++k) {
+      double mean = 0;
+      for (std::size_t j = 0; j < problem.y.rows(); ++j) mean += problem.column_mass[j] * problem.y(j, k);
+      for (std::size_t j = 0; j < problem.y.rows(); ++j) problem.y(j, k) = static_cast<float>(problem.y(j, k) - mean);
+    }
+  }
+
+  // Random smooth positions: K applied to noise, scaled to half the spread of the latent points.
+  std::vector<double> random_p(int start, std::span<const double> w, const Descent::Times& times,
+                               std::span<const double> mass) const {
+    const std::size_t count = w.size();
+    std::vector<double> noise(count * d()), p(count * d());
+    for (std::size_t i = 0; i < count; ++i) {
+      Rng rng(options.seed, kStartStream, static_cast<std::uint64_t>(start) << 40 | i);
+      for (std::size_t k = 0; k < d(); ++k) noise[i * d() + k] = mass[i] * rng.normal();
+    }
+    times({noise.data(), count, d()}, {p.data(), count, d()});
+    double size = 0, weight = 0, spread = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      for (std::size_t k = 0; k < d(); ++k) size += mass[i] * p[i * d() + k] * p[i * d() + k];
+      weight += mass[i] * w[i] * w[i];
+    }
+    for (std::size_t j = 0; j < problem.y.rows(); ++j) {
+      for (const float v : problem.y.row(j)) spread += problem.column_mass[j] * double(v) * v;
+    }
+    const double factor = size > 0 ? 0.5 * std::sqrt(weight * spread / size) : 0;
+    for (double& value : p) value *= factor;
+    return p;
+  }
+
+  // One start, run to the end of the coarsest level on a subsample (or on all points), and its p on all points.
+  void run_start(int start) {
+    const bool all = problem.factor == nullptr || n() <= options.start_points;
+    std::vector<std::size_t> rows(n()), columns(problem.y.rows());
+    std::iota(rows.begin(), rows.end(), std::size_t{0});
+    std::iota(columns.begin(), columns.end(), std::size_t{0});
+    if (!all) {
+      rows = permutation(n(), options.seed, kSubsampleStream, 0);
+      rows.resize(options.start_points);
+      std::sort(rows.begin(), rows.end());
+    }
+    if (columns.size() > options.start_points && !all) {
+      columns = permutation(problem.y.rows(), options.seed, kSubsampleStream, 1);
+      columns.resize(options.start_points);
+      std::sort(columns.begin(), columns.end());
+    }
+    const auto take = [](const std::vector<double>& values, const std::vector<std::size_t>& which) {
+      std::vector<double> taken;
+      for (const std::size_t i : which) taken.push_back(values[i]);
+      return taken;
+    };
+    const auto normalise = [](std::vector<double> mass) {
+      const double sum = std::accumulate(mass.begin(), mass.end(), 0.0);
+      for (double& value : mass) value /= sum;
+      return mass;
+    };
+    KernelFactor part;
+    if (!all) {
+      part.phi = take_rows(problem.factor->phi, rows);
+      if (problem.factor->psi.cols() > 0) part.psi = take_rows(problem.factor->psi, rows);
+    }
+    const Descent::Times times = all ? problem.times : factor_times(part);
+    const std::vector<double> w = take(problem.w, rows), mass = normalise(take(problem.row_mass, rows));
+    const FloatMatrix y = take_rows(problem.y, columns);
+    Sinkhorn solver(y.view(), mass, normalise(take(problem.column_mass, columns)), sinkhorn_options());
+    DescentOptions coarse = descent_options();
+    coarse.tolerance = std::max(coarse.tolerance, 1e-3);
+    coarse.marginal_tolerance = std::max(coarse.marginal_tolerance, 5e-3);
+    Descent trial(solver, w, times, coarse);
+    if (start > 0) trial.p() = random_p(start, w, times, mass);
+    trial.start_level(epsilon_start);
+    DescentResult result = DescentResult::kGoesOn;
+    constexpr int kMostUpdates = 300;
+    for (int k = 0; k < kMostUpdates && result == DescentResult::kGoesOn; ++k) result = trial.step();
+    state.starts.push_back(2 * trial.state().reduced);
+    if (result == DescentResult::kPrecisionFailure || !(trial.state().merit < best_start)) return;
+    best_start = trial.state().merit;
+    if (all) {
+      best_p = trial.p();
+      return;
+    }
+    // A = Φᵀ M of the subsample places every point: p = Φ A. Through `times`, M is put on the subsample's rows.
+    std::vector<double> mean(n() * d(), 0.0);
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      std::copy_n(&trial.moments().mean[r * d()], d(), &mean[rows[r] * d()]);
+    }
+    best_p.resize(n() * d());
+    problem.times({mean.data(), n(), d()}, {best_p.data(), n(), d()});
+  }
+
+  void begin_levels(std::vector<double> p) {
+    descent->p() = std::move(p);
+    descent->start_level(epsilon_start);
+    phase = Phase::kLevels;
+  }
+
+  void remember_stable() {
+    stable_epsilon = descent->epsilon();
+    stable_p = descent->p();
+    stable_row.assign(sinkhorn->row_potential().begin(), sinkhorn->row_potential().end());
+    stable_column.assign(sinkhorn->column_potential().begin(), sinkhorn->column_potential().end());
+  }
+
+  void finish(GwotStatus status) {
+    state.status = status;
+    phase = Phase::kDone;
+  }
+
+  void level_step() {
+    const DescentResult result = descent->step();
+    if (result == DescentResult::kConverged) {
+      remember_stable();
+      // Halve, but never down to what has failed before: then half the way to it.
+      const double next =
+          std::max(epsilon_end, failed_epsilon > 0 ? 0.5 * (stable_epsilon + failed_epsilon) : stable_epsilon / 2);
+      if (stable_epsilon <= epsilon_end * (1 + 1e-12) || (failed_epsilon > 0 && too_near(next)))
+        phase = Phase::kPolish;
+      else
+        descent->start_level(next);
+    } else if (result == DescentResult::kPrecisionFailure) {
+      const double failed = descent->epsilon();
+      if (stable_epsilon == 0) {  // not even the first level: a softer one
+        if (failed > 1e6 * epsilon_start)
+          throw Error("coupling", "no ε gives marginals that can be met", "is the kernel finite and of sensible size?");
+        descent->start_level(2 * failed);
+        return;
+      }
+      failed_epsilon = failed;
+      const double middle = 0.5 * (failed + stable_epsilon);
+      go_back();
+      if (too_near(middle))
+        phase = Phase::kPolish;
+      else
+        descent->start_level(middle);
+    }
+  }
+
+  bool too_near(double epsilon) const { return stable_epsilon - epsilon < options.epsilon_resolution * stable_epsilon; }
+
+  void go_back() {
+    descent->p() = stable_p;
+    descent->restore(stable_epsilon, descent->state());
+    sinkhorn->set_cost(problem.w, {stable_p.data(), n(), d()}, stable_epsilon);
+    sinkhorn->set_potentials(stable_row, stable_column);
+  }
+
+  void polish_step() {
+    const bool reached = descent->polish(options.marginal_tolerance, 20000);
+    const bool at_end = descent->epsilon() <= epsilon_end * (1 + 1e-12);
+    finish(!reached ? GwotStatus::kBudgetExhausted : at_end ? GwotStatus::kConverged : GwotStatus::kEpsilonFloor);
+  }
+
+  bool step() {
+    switch (phase) {
+      case Phase::kStarts:
+        run_start(next_start++);
+        if (next_start > options.starts) {
+          begin_levels(best_p.empty() ? std::vector<double>(n() * d(), 0.0) : best_p);
+        }
+        break;
+      case Phase::kLevels:
+        level_step();
+        break;
+      case Phase::kPolish:
+        polish_step();
+        break;
+      case Phase::kDone:
+        return false;
+    }
+    if (phase == Phase::kLevels && options.max_half_iterations > 0 &&
+        sinkhorn->half_iterations() >= options.max_half_iterations) {
+      finish(GwotStatus::kBudgetExhausted);
+    }
+    observe();
+    return phase != Phase::kDone;
+  }
+
+  // Everything a later step depends on, in the types it is computed in. Order and names are the format.
+  std::vector<std::pair<std::string, std::vector<double>*>> arrays() {
+    return {{"best_p", &best_p},
+            {"stable_p", &stable_p},
+            {"stable_row", &stable_row},
+            {"stable_column", &stable_column},
+            {"starts", &state.starts}};
+  }
+
+  void save(TensorFileWriter& file) {
+    const auto add = [&](const std::string& name, const std::vector<double>& values) {
+      saved.push_back(values);
+      file.add(kPrefix + name, DType::kF64, {saved.back().size()}, bytes_of(saved.back()));
+    };
+    saved.clear();
+    for (const auto& [name, values] : arrays()) add(name, *values);
+    add("p", descent->p());
+    add("row_potential", {sinkhorn->row_potential().begin(), sinkhorn->row_potential().end()});
+    add("column_potential", {sinkhorn->column_potential().begin(), sinkhorn->column_potential().end()});
+    descent->save(add);
+    add("scalars", {static_cast<double>(phase),
+                    static_cast<double>(next_start),
+                    best_start,
+                    stable_epsilon,
+                    state.scale,
+                    static_cast<double>(n()),
+                    static_cast<double>(problem.y.rows()),
+                    static_cast<double>(d()),
+                    static_cast<double>(sinkhorn->half_iterations()),
+                    static_cast<double>(sinkhorn->pairs()),
+                    static_cast<double>(sinkhorn->rescued()),
+                    static_cast<double>(state.status),
+                    sinkhorn->epsilon(),
+                    options.epsilon,
+                    options.epsilon_start,
+                    static_cast<double>(options.starts),
+                    options.tolerance,
+                    options.marginal_tolerance,
+                    static_cast<double>(options.seed),
+                    failed_epsilon});
+  }
+
+  void load(const TensorFile& file) {
+    const std::vector<double> scalars = read_doubles(file, "scalars");
+    if (scalars.size() != 20) throw Error("solver.scalars", "has a wrong size", "the checkpoint is of another version");
+    const auto same = [&](std::size_t k, double mine, const char* what) {
+      if (scalars[k] != mine)
+        throw Error(what, fmt::format("is {} here and {} in the checkpoint", mine, scalars[k]),
+                    "go on with the same data and options");
+    };
+    same(5, static_cast<double>(n()), "the number of samples");
+    same(6, static_cast<double>(problem.y.rows()), "the number of latent points");
+    same(7, static_cast<double>(d()), "the latent dimension");
+    same(4, state.scale, "the scale of the cost");
+    same(13, options.epsilon, "epsilon");
+    same(14, options.epsilon_start, "epsilon_start");
+    same(15, static_cast<double>(options.starts), "starts");
+    same(16, options.tolerance, "tolerance");
+    same(17, options.marginal_tolerance, "marginal_tolerance");
+    same(18, static_cast<double>(options.seed), "seed");
+    for (const auto& [name, values] : arrays()) *values = read_doubles(file, name);
+    descent->p() = read_doubles(file, "p");
+    const std::vector<double> row = read_doubles(file, "row_potential"),
+                              column = read_doubles(file, "column_potential");
+    if (descent->p().size() != n() * d() || row.size() != n() || column.size() != problem.y.rows()) {
+      throw Error("checkpoint", "its arrays do not fit the problem", "it is damaged or of other data");
+    }
+    phase = static_cast<Phase>(static_cast<std::int64_t>(scalars[0]));
+    next_start = static_cast<int>(scalars[1]);
+    best_start = scalars[2];
+    stable_epsilon = scalars[3];
+    failed_epsilon = scalars[19];
+    state.status = static_cast<GwotStatus>(static_cast<int>(scalars[11]));
+    descent->load([&](const std::string& name) { return read_doubles(file, name); });
+    // The cost is set again by the next inner problem; ε first, so that warm potentials are not scaled a second time.
+    if (scalars[12] > 0) sinkhorn->set_cost(problem.w, {descent->p().data(), n(), d()}, scalars[12]);
+    sinkhorn->set_potentials(row, column);
+    sinkhorn->set_counters(static_cast<std::uint64_t>(scalars[8]), static_cast<std::uint64_t>(scalars[9]),
+                           static_cast<std::uint64_t>(scalars[10]));
+    observe();
+  }
+
+  std::vector<std::vector<double>> saved;  // what a TensorFileWriter still points to
+
+  void observe() {
+    state.epsilon = descent->epsilon();
+    state.reduced = descent->state().reduced;
+    state.merit = descent->state().merit;
+    state.marginal_error = descent->state().marginal_error;
+    state.outer_iterations = descent->state().updates;
+    state.half_iterations = sinkhorn->half_iterations();
+    state.rescued = sinkhorn->rescued();
+    state.pairs = sinkhorn->pairs();
+    state.dropped = sinkhorn->dropped();
+  }
+};
+
+GwotSolver::GwotSolver(GwotProblem problem, GwotOptions options)
+    : impl_(std::make_unique<Impl>(std::move(problem), options)) {}
+GwotSolver::~GwotSolver() = default;
+GwotSolver::GwotSolver(GwotSolver&&) noexcept = default;
+
+bool GwotSolver::step() { return impl_->step(); }
+
+GwotStatus GwotSolver::run(std::uint64_t half_iterations, Progress* progress) {
+  const std::uint64_t until = impl_->sinkhorn->half_iterations() + half_iterations;
+  // Starts count one unit each, levels of ε one each, the polish one.
+  const double levels = std::ceil(std::log2(impl_->epsilon_start / impl_->epsilon_end) - 1e-9) + 1;
+  const double starts = impl_->paper() ? 0 : impl_->options.starts + 1;
+  if (progress != nullptr) progress->start("couple", static_cast<std::uint64_t>(starts + levels) + 1, "stages");
+  bool more = impl_->phase != Impl::Phase::kDone;
+  while (more && (half_iterations == 0 || impl_->sinkhorn->half_iterations() < until)) {
+    check_interrupt();
+    more = step();
+    if (progress != nullptr) {
+      const bool starting = impl_->phase == Impl::Phase::kStarts;
+      const double level =
+          starting ? 0 : std::max(0.0, std::log2(impl_->epsilon_start / std::max(state().epsilon, impl_->epsilon_end)));
+      progress->update(static_cast<std::uint64_t>(starting ? impl_->next_start : starts + level),
+                       starting ? std::string()
+                                : fmt::format("ε {:.3g}, objective {:.5g}, marginals {:.1e}", state().epsilon,
+                                              2 * state().reduced, state().marginal_error));
+    }
+  }
+  if (progress != nullptr && !more) progress->finish();
+  return state().status;
+}
+
+void GwotSolver::save(TensorFileWriter& file) const { impl_->save(file); }
+void GwotSolver::load(const TensorFile& file) { impl_->load(file); }
+
+const GwotState& GwotSolver::state() const { return impl_->state; }
+std::span<const double> GwotSolver::row_potential() const { return impl_->sinkhorn->row_potential(); }
+std::span<const double> GwotSolver::column_potential() const { return impl_->sinkhorn->column_potential(); }
+MatrixView<const double> GwotSolver::p() const { return {impl_->descent->p().data(), impl_->n(), impl_->d()}; }
+MatrixView<const double> GwotSolver::mean() const {
+  return {impl_->descent->moments().mean.data(), impl_->n(), impl_->d()};
+}
+MatrixView<const float> GwotSolver::y() const { return std::as_const(impl_->problem.y).view(); }
+
+}  // namespace cpfm
