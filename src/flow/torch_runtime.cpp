@@ -14,7 +14,8 @@ class TorchRuntime final : public FlowEntry {
   std::vector<std::string> devices() const override {
     std::vector<std::string> names{"cpu"};
     if (!torch::cuda::is_available()) return names;
-    for (std::size_t i = 0; i < torch::cuda::device_count(); ++i) names.push_back("cuda:" + std::to_string(i));
+    const auto count = static_cast<int>(torch::cuda::device_count());
+    for (int i = 0; i < count; ++i) names.push_back("cuda:" + std::to_string(i));
     return names;
   }
 
