@@ -86,7 +86,7 @@ class GwotSolver {
   // One start, or one update of A on the full problem. False when there is nothing left to do.
   bool step();
   // Steps until done, or until about `half_iterations` more were made (0: no limit). Interruptible between
-  // half-iterations: cpfm::Interrupted leaves the solver as it was after the last step.
+  // half-iterations; cpfm::Interrupted can end a step midway, so what to go on from then is the last state saved.
   GwotStatus run(std::uint64_t half_iterations = 0, Progress* progress = nullptr);
   const GwotState& state() const;
 

@@ -52,10 +52,7 @@ class Descent {
   const std::vector<double>& p() const { return p_; }
   const PlanMoments& moments() const { return moments_; }
 
-  void restore(double epsilon, const DescentState& state) {
-    epsilon_ = epsilon;
-    state_ = state;
-  }
+  void set_epsilon(double epsilon) { epsilon_ = epsilon; }
   // For checkpoints: all but p, the potentials and the cost.
   void save(const std::function<void(const std::string&, const std::vector<double>&)>& add) const;
   void load(const std::function<std::vector<double>(const std::string&)>& read);

@@ -148,6 +148,7 @@ struct GwotSolver::Impl {
   std::vector<double> best_p;  // of the best start, on all points
   double best_start = std::numeric_limits<double>::infinity();
   double epsilon_end = 0, epsilon_start = 0;
+  double spread = 0;          // mean |y|²
   double stable_epsilon = 0;  // 0: no level has ended yet
   double failed_epsilon = 0;  // 0: none has failed
   std::vector<double> stable_p, stable_row, stable_column;
@@ -171,17 +172,15 @@ struct GwotSolver::Impl {
       if (!std::isfinite(value)) throw Error("kernel", "its row sums are not finite");
     }
     centre();
-    double mean_w = 0, mean_y = 0;
+    double mean_w = 0;
     for (std::size_t i = 0; i < n(); ++i) mean_w += problem.row_mass[i] * std::abs(problem.w[i]);
     for (std::size_t j = 0; j < problem.y.rows(); ++j) {
-      for (const float v : problem.y.row(j)) mean_y += problem.column_mass[j] * double(v) * v;
+      for (const float v : problem.y.row(j)) spread += problem.column_mass[j] * double(v) * v;
     }
-    state.scale = 2 * mean_w * mean_y;
+    state.scale = 2 * mean_w * spread;
+    if (!(spread > 0)) throw Error("latent points", "all of them are equal", "a law with some spread is needed");
     if (!(state.scale > 0)) {
-      throw Error(mean_y > 0 ? "kernel" : "latent points",
-                  mean_y > 0 ? "its row sums are all zero" : "all of them are equal",
-                  mean_y > 0 ? "a kernel that sees some likeness between samples is needed"
-                             : "a law with some spread is needed");
+      throw Error("kernel", "its row sums are all zero", "a kernel that sees some likeness between samples is needed");
     }
     const double unit = options.absolute ? 1 : state.scale;
     epsilon_end = options.epsilon * unit;
@@ -222,13 +221,10 @@ struct GwotSolver::Impl {
       for (std::size_t k = 0; k < d(); ++k) noise[i * d() + k] = mass[i] * rng.normal();
     }
     times({noise.data(), count, d()}, {p.data(), count, d()});
-    double size = 0, weight = 0, spread = 0;
+    double size = 0, weight = 0;
     for (std::size_t i = 0; i < count; ++i) {
       for (std::size_t k = 0; k < d(); ++k) size += mass[i] * p[i * d() + k] * p[i * d() + k];
       weight += mass[i] * w[i] * w[i];
-    }
-    for (std::size_t j = 0; j < problem.y.rows(); ++j) {
-      for (const float v : problem.y.row(j)) spread += problem.column_mass[j] * double(v) * v;
     }
     const double factor = size > 0 ? 0.5 * std::sqrt(weight * spread / size) : 0;
     for (double& value : p) value *= factor;
@@ -346,7 +342,7 @@ struct GwotSolver::Impl {
 
   void go_back() {
     descent->p() = stable_p;
-    descent->restore(stable_epsilon, descent->state());
+    descent->set_epsilon(stable_epsilon);
     sinkhorn->set_cost(problem.w, {stable_p.data(), n(), d()}, stable_epsilon);
     sinkhorn->set_potentials(stable_row, stable_column);
   }
@@ -360,7 +356,8 @@ struct GwotSolver::Impl {
   bool step() {
     switch (phase) {
       case Phase::kStarts:
-        run_start(next_start++);
+        run_start(next_start);
+        ++next_start;  // only now: an interrupted start is run again
         if (next_start > options.starts) {
           begin_levels(best_p.empty() ? std::vector<double>(n() * d(), 0.0) : best_p);
         }

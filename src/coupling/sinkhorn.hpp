@@ -36,9 +36,6 @@ class Sinkhorn {
   std::size_t columns() const { return column_mass_.size(); }
   int dim() const { return dim_; }
   double epsilon() const { return epsilon_; }
-  const SinkhornOptions& options() const { return options_; }
-  // Takes effect with the next set_cost.
-  void set_options(SinkhornOptions options) { options_ = options; }
 
   // Sets the cost C_ij = w_i |y_j|² - 2 <p_i, y_j> and ε. Potentials stay warm; when ε changes they keep their meaning
   // as prices.
