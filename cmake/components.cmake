@@ -1,5 +1,6 @@
 # Finds what the build stands on. Required: fmt, spdlog, nlohmann-json, CLI11, Eigen, zlib, libpng, libjpeg.
-# Optional, each a component of its own: Highway (SIMD), HDF5, download (libcurl + OpenSSL), CUDA, torch.
+# Optional, each a component of its own: Highway (SIMD), HDF5, download (libcurl + OpenSSL), Cairo (plots), CUDA,
+# torch.
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 find_package(spdlog REQUIRED)
@@ -25,6 +26,16 @@ set(CPFM_HAS_HDF5 ${HDF5_FOUND})
 set(CPFM_HAS_DOWNLOAD OFF)
 if(CURL_FOUND AND OPENSSL_FOUND)
   set(CPFM_HAS_DOWNLOAD ON)
+endif()
+
+# Cairo brings no package for CMake, only one for pkg-config.
+find_package(PkgConfig QUIET)
+if(PkgConfig_FOUND AND NOT CPFM_FUZZ)
+  pkg_check_modules(CAIRO QUIET IMPORTED_TARGET cairo cairo-svg)
+endif()
+set(CPFM_HAS_CAIRO OFF)
+if(TARGET PkgConfig::CAIRO)
+  set(CPFM_HAS_CAIRO ON)
 endif()
 
 set(CPFM_HAS_CUDA OFF)
@@ -55,6 +66,6 @@ if(CPFM_TORCH AND NOT CPFM_FUZZ)
   endif()
 endif()
 
-foreach(component HWY HDF5 DOWNLOAD CUDA TORCH)
+foreach(component HWY HDF5 DOWNLOAD CAIRO CUDA TORCH)
   message(STATUS "cpfm component ${component}: ${CPFM_HAS_${component}}")
 endforeach()

@@ -2,10 +2,14 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <charconv>
+#include <cmath>
+#include <filesystem>
 
 #include "base/text.hpp"
+#include "cpfm/error.hpp"
 
 namespace cpfm::app {
 
@@ -34,6 +38,27 @@ CLI::Validator proper_fraction() {
       "");
 }
 
+CLI::Validator positive_number() {
+  return CLI::Validator(
+      [](std::string& text) -> std::string {
+        double value = 0;
+        if (parse_number(text, value) && value > 0 && std::isfinite(value)) return {};
+        return fmt::format("'{}' is not allowed; a positive number", printable(text, 30));
+      },
+      "");
+}
+
+CLI::Validator number_between(double least, double most, bool above) {
+  return CLI::Validator(
+      [=](std::string& text) -> std::string {
+        double value = 0;
+        if (parse_number(text, value) && value <= most && (above ? value > least : value >= least)) return {};
+        return fmt::format("'{}' is not allowed; a number {} {} and at most {}", printable(text, 30),
+                           above ? "above" : "of at least", least, most);
+      },
+      "");
+}
+
 CLI::Validator one_of(std::vector<std::string> choices) {
   return CLI::Validator(
       [choices = std::move(choices)](std::string& text) -> std::string {
@@ -42,6 +67,30 @@ CLI::Validator one_of(std::vector<std::string> choices) {
                            suggest(text, choices));
       },
       "");
+}
+
+void check_writable(const char* option, const std::string& file) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  const std::string shown = printable(file, 200);
+  if (fs::is_directory(file, ignored)) throw Error(option, fmt::format("{} is a folder", shown), "name a file");
+  const fs::path folder = fs::path(file).has_parent_path() ? fs::path(file).parent_path() : fs::path(".");
+  if (!fs::is_directory(folder, ignored)) {
+    throw Error(option, fmt::format("there is no folder {} for {}", printable(folder.string(), 200), shown),
+                "make it first");
+  }
+  if (::access(folder.c_str(), W_OK) != 0 && !fs::is_other(file, ignored)) {
+    throw Error(option, fmt::format("{} cannot be written", shown),
+                fmt::format("you may not write to {}", printable(folder.string(), 200)));
+  }
+}
+
+void check_extension(const char* option, const std::string& file, const std::vector<std::string>& extensions) {
+  const std::string extension = lower(std::filesystem::path(file).extension().string());
+  if (std::find(extensions.begin(), extensions.end(), extension) == extensions.end()) {
+    throw Error(option, fmt::format("'{}' does not end in {}", printable(file, 200), fmt::join(extensions, " or ")),
+                "the extension says what is written");
+  }
 }
 
 void refuse_empty_texts(CLI::App& app) {

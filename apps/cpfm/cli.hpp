@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "cpfm/coupling.hpp"
 #include "cpfm/data.hpp"
 #include "cpfm/progress.hpp"
 
@@ -45,7 +46,21 @@ struct DataOptions {
   std::string image_shape_, header_ = "auto", image_fit_ = "crop", image_color_ = "auto";
 };
 
+// The options of stage 1.
+struct CoupleArguments {
+  CoupleOptions options;
+
+  void add_to(CLI::App& command);
+  // What the library wants, for data of n samples.
+  CoupleOptions resolve(const Context& context, std::size_t n) const;
+
+ private:
+  std::string algorithm_ = "cpfm", weights_, latent_weights_;
+};
+
 // Each adds its subcommand; the chosen one's callback does the work.
+void add_bench_command(CLI::App& app, Context& context);
+void add_couple_command(CLI::App& app, Context& context);
 void add_data_command(CLI::App& app, Context& context);
 void add_info_command(CLI::App& app, Context& context);
 

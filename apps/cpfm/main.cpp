@@ -140,6 +140,7 @@ int run(int argc, char** argv) {
   CLI::App app("CPFM: controllable dimension reduction that can go back.", "cpfm");
   app.footer(
       "Examples:\n"
+      "  cpfm couple digits -o digits.cpfm --png map.png\n"
       "  cpfm data info digits --png digits.png\n"
       "  cpfm data get mnist\n"
       "  cpfm info\n"
@@ -170,8 +171,10 @@ int run(int argc, char** argv) {
   app.add_flag("--dump-config", dump_config, "Print the effective options as TOML and do nothing else")
       ->configurable(false)
       ->group(group);
+  add_couple_command(app, context);
   add_data_command(app, context);
   add_info_command(app, context);
+  add_bench_command(app, context);
   mention_common_options(app);
   refuse_empty_texts(app);
 
@@ -216,8 +219,8 @@ int main(int argc, char** argv) {
   catch_interrupts();
   try {
     return app::run(argc, argv);
-  } catch (const Interrupted&) {
-    app::say("interrupted");
+  } catch (const Interrupted& interrupted) {
+    app::say(printable_message(interrupted.what()));
     return app::kInterrupted;
   } catch (const Error& error) {
     app::say(printable_message(error.what()));

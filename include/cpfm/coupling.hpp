@@ -1,110 +1,126 @@
-// Stage 1: couples data with latent points by generalized Gromov–Wasserstein optimal transport,
-//   min over plans π of  L(π) = Σ π_ij π_i'j' K_ii' |y_j - y_j'|²,
-// by alternating minimisation (the paper's Algorithm 1) under a falling entropic regularisation ε (Algorithm 3), with
-// the corrections of docs/math.md. Nothing of size n × m is ever stored.
+// Stage 1 in one call: from data, a kernel and a latent law to a coupling, which can be saved, sampled, and asked where
+// new points belong.
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <memory>
-#include <span>
+#include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "cpfm/data.hpp"
+#include "cpfm/gwot.hpp"
 #include "cpfm/kernel.hpp"
-#include "cpfm/matrix.hpp"
-#include "cpfm/model.hpp"
+#include "cpfm/latent.hpp"
+#include "cpfm/plan.hpp"
 #include "cpfm/progress.hpp"
 
 namespace cpfm {
 
-// What is to be coupled. Views must outlive the solver.
-struct GwotProblem {
-  std::vector<double> w;  // n: w_i = Σ_i' K_ii' row_mass_i'
-  // K M (n × d) for a given M; or that of any kernel that differs by a term a 1ᵀ + 1 aᵀ, since latent points are
-  // centred.
-  std::function<void(MatrixView<const double> m, MatrixView<double> out)> times;
-  // The factor behind `times`, where there is one: starts then run on a subsample. Null: on all points.
-  const KernelFactor* factor = nullptr;
-  FloatMatrix y;                    // m × d latent points; the solver centres its copy
-  std::vector<double> row_mass;     // n, positive, sum 1; empty: uniform
-  std::vector<double> column_mass;  // m likewise
-};
-
-// `times` of a factor: p = Φ (Φᵀ M) - Ψ (Ψᵀ M).
-std::function<void(MatrixView<const double>, MatrixView<double>)> factor_times(const KernelFactor& factor);
-
-struct GwotOptions {
-  enum class Algorithm {
-    kCpfm,   // several starts, adaptive inner budget, corrected stopping
-    kPaper,  // A = 0, one start, Sinkhorn solved before each update of A, the printed stopping rule (with the 1/n in w)
-  };
-  Algorithm algorithm = Algorithm::kCpfm;
-  // ε in units of the cost scale, which is the objective of the independent plan (objective_random); > 0. The run
-  // starts at epsilon_start and halves down to epsilon.
-  double epsilon = 0.002, epsilon_start = 0.08;
-  bool absolute = false;  // the two are absolute instead
-  // A level of ε ends when R + ε Σ π log π falls by less than this share of R, three times in a row; in (0, 1).
-  double tolerance = 1e-4;
-  // L1 error of the marginals at the end, and the loosest at which A is ever updated.
-  double marginal_tolerance = 1e-4, loosest_marginal = 0.01;
-  // Random starts at epsilon_start besides A = 0, on at most start_points points; the best is refined.
-  int starts = 12;
-  std::size_t start_points = 2000;
-  // Half-iterations in all on the full problem; 0: no limit.
-  std::uint64_t max_half_iterations = 0;
-  // Bisection of ε after a precision failure ends at this distance, as a share of the last stable ε.
-  double epsilon_resolution = 0.05;
-  // Mass that tiles of pairs left out may hold in all; 0 computes every pair.
-  double drop = 1e-7;
-  bool double_precision = false;  // sums in double from the start (else where the tolerance needs it)
+struct CoupleOptions {
+  std::string kernel;               // see kernel.hpp; empty: heat*label where all samples have labels, else heat
+  std::string latent = "gaussian";  // see latent.hpp
+  LatentOptions latent_options;     // its seed is `seed` below
+  std::size_t latent_points = 0;    // 0: as many as samples
+  FactorOptions factor;
+  bool exact = false;  // K M by streaming blocks of the kernel in every update, without a factor
+  GwotOptions solver;
+  // Couple a random subset of this many samples; 0: all. The others can be placed afterwards.
+  std::size_t subsample = 0;
+  // Masses of the samples and the latent points, positive, sum 1; empty: uniform.
+  std::vector<double> weights, latent_weights;
   std::uint64_t seed = 1;
+  // Where an interrupted run leaves its state (and, every minute, a running one); empty: nowhere. Removed when done.
+  std::filesystem::path checkpoint;
+  bool resume = false;  // go on from `checkpoint`, which must be of the same data and options
 };
 
-enum class GwotStatus { kRunning, kConverged, kEpsilonFloor, kBudgetExhausted };
-std::string to_string(GwotStatus status);
-
-struct GwotState {
-  GwotStatus status = GwotStatus::kRunning;
-  double epsilon = 0;         // absolute, of the present level
-  double reduced = 0;         // R(π) = Σ w_i π_ij |y_j|² - tr(Mᵀ K M); the objective is 2 R
-  double merit = 0;           // R + ε Σ π log π, which never rises within a level beyond its marginal error
-  double marginal_error = 0;  // L1, of the columns (rows are exact)
-  double scale = 0;           // objective of the independent plan
+// What happened, as `cpfm couple --json` tells it.
+struct CoupleSummary {
+  std::size_t n = 0, m = 0, dim = 0;
+  std::string kernel, latent, algorithm;  // kernel: with every parameter resolved
+  std::size_t rank = 0;                   // columns of the factor; 0: exact
+  double explained = 0, max_residual = 0;
+  double epsilon = 0;                          // absolute
+  double objective = 0, objective_random = 0;  // Σ ππ K |y - y'|² with the kernel itself, not its factor
+  double marginal_error = 0, duality_gap = 0;
   std::uint64_t half_iterations = 0, outer_iterations = 0, rescued = 0, pairs = 0;
-  double dropped = 0;          // bound on the mass left out by truncation
-  std::vector<double> starts;  // objective 2 R each start reached at epsilon_start; the first is A = 0
+  std::vector<double> starts;  // objective each start reached at the coarsest ε
+  double dropped_bound = 0;
+  std::string status;
+  double seconds_kernel = 0, seconds_factor = 0, seconds_solve = 0;
+  std::uint64_t seed = 0;
 };
 
-// The solver as an object: step it, look at it, save it, go on.
-class GwotSolver {
+// Points whose kernel values place a new one: p(x) = Σ_r k(x, x_r) A_r - c, w(x) = Σ_r k(x, x_r) b_r. For positive
+// kernels these are the pivots of the factorisation (so that p is the Nyström map of the factor), for others all
+// samples.
+struct Placement {
+  Dataset reference;
+  std::vector<double> coefficients;  // r × (d + 1): b, then A
+  std::vector<double> offset;        // d: c, by which K M of a centred kernel differs
+};
+
+struct Coupling {
+  CoupleSummary summary;
+  Plan plan;                           // rows: samples; columns: latent points
+  FloatMatrix latent;                  // m × d, as the law gave them
+  std::vector<double> centre;          // d: what was subtracted from them for the plan
+  std::vector<std::size_t> rows;       // which samples of the data were coupled; empty: all
+  std::uint64_t data_fingerprint = 0;  // of all samples, labels and properties
+  std::optional<Placement> placement;  // nothing where the kernel is defined on the given samples only
+
+  // A latent point for each row of `plan` (which may be one from place()): one draw, or the mean.
+  FloatMatrix embed(const Plan& plan, std::uint64_t seed, std::uint64_t index = 0) const;
+  FloatMatrix barycentres(const Plan& plan) const;
+
+  // p(· | x) for new samples, as a plan with the same latent points. They need labels or properties where the kernel
+  // does. Throws cpfm::Error where the kernel cannot be extended, or shapes differ.
+  Plan place(const Dataset& points, Progress* progress = nullptr) const;
+
+  // A latent point for every sample of the data that was coupled, also for those outside a subsample (by place()).
+  FloatMatrix embed_all(const Dataset& data, bool barycentric, std::uint64_t seed, Progress* progress = nullptr) const;
+
+  void save(const std::filesystem::path& file) const;
+  static Coupling load(const std::filesystem::path& file);
+};
+
+// Throws cpfm::Error for input that cannot be coupled; cpfm::Interrupted after the state was saved (see checkpoint).
+Coupling couple(const Dataset& data, const CoupleOptions& options, Progress* progress = nullptr);
+
+// The summary as one JSON object.
+std::string to_json(const CoupleSummary& summary);
+
+// The paper's interpolation of the plan to points outside the coupled subset (appendix, "Interpolation of π"):
+// π̂(x, ·) = Σ_j α_j(x) π(x_j, ·) over the k nearest coupled samples of the same class, α_j ∝ exp(-|x - x_j|).
+struct Interpolation {
+  std::size_t k = 0;                 // neighbours of each point; fewer than asked where a class has fewer
+  std::vector<std::uint32_t> index;  // points × k: rows of `coupled`
+  std::vector<float> weight;         // points × k, summing to 1
+};
+// Without labels in `points`, neighbours are of any class. A point of a class that `coupled` lacks is an error.
+Interpolation interpolate(const Dataset& coupled, const Dataset& points, std::size_t k = 10,
+                          Progress* progress = nullptr);
+
+// Pairs (sample of the data, latent point) that stage 2 learns from, one epoch at a time in one streaming pass.
+class PairSampler {
  public:
-  GwotSolver(GwotProblem problem, GwotOptions options);
-  ~GwotSolver();
-  GwotSolver(GwotSolver&&) noexcept;
+  // Every coupled sample with one draw of its row.
+  explicit PairSampler(const Coupling& coupling);
+  // Every point with a draw from the interpolated plan; a share `plan_share` of the pairs is drawn from the plan
+  // itself instead (the paper's mixture, ½; 0: the interpolation alone).
+  PairSampler(const Coupling& coupling, Interpolation interpolation, double plan_share = 0.5);
 
-  // One start, or one update of A on the full problem. False when there is nothing left to do.
-  bool step();
-  // Steps until done, or until about `half_iterations` more were made (0: no limit). Interruptible between
-  // half-iterations; cpfm::Interrupted can end a step midway, so what to go on from then is the last state saved.
-  GwotStatus run(std::uint64_t half_iterations = 0, Progress* progress = nullptr);
-  const GwotState& state() const;
-
-  // The plan, as potentials in base 2 over the cost of state().epsilon: log2 π_ij = F_i + G_j - C_ij / (ε ln 2) with
-  // C_ij = w_i |y_j|² - 2 <p_i, y_j>.
-  std::span<const double> row_potential() const;
-  std::span<const double> column_potential() const;
-  MatrixView<const double> p() const;     // n × d
-  MatrixView<const double> mean() const;  // n × d: M = π Y
-  MatrixView<const float> y() const;      // centred
-
-  // The whole state; load() into a solver of the same problem and options goes on to the same bytes.
-  void save(TensorFileWriter& file) const;
-  void load(const TensorFile& file);
+  struct Pair {
+    std::uint32_t sample, latent;
+  };
+  std::size_t size() const;  // pairs of an epoch
+  std::vector<Pair> epoch(std::uint64_t seed, std::uint64_t epoch) const;
 
  private:
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
+  const Coupling& coupling_;
+  std::optional<Interpolation> interpolation_;
+  double plan_share_ = 1;
 };
 
 }  // namespace cpfm

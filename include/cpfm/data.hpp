@@ -88,6 +88,9 @@ Dataset read_dataset(const std::string& source, const ReadOptions& options = {})
 // Throws cpfm::Error where a value is NaN or infinite (names row and column) or where counts disagree.
 void validate(const Dataset& data);
 
+// Identifies data: datasets that differ in samples, labels or properties differ in it (but for bad luck of 2^-64).
+std::uint64_t fingerprint(const Dataset& data);
+
 // Rows of `data` in the order given.
 Dataset select(const Dataset& data, const std::vector<std::size_t>& rows);
 

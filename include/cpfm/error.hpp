@@ -26,6 +26,8 @@ class Error : public std::runtime_error {
 class Interrupted : public std::runtime_error {
  public:
   Interrupted() : std::runtime_error("interrupted") {}
+  // `saved` tells where the state is and how to go on.
+  explicit Interrupted(const std::string& saved) : std::runtime_error("interrupted; " + saved) {}
 };
 
 class InternalError : public std::logic_error {

@@ -24,9 +24,11 @@ Descent::Descent(Sinkhorn& sinkhorn, std::span<const double> w, const Times& tim
 
 void Descent::start_level(double epsilon) {
   epsilon_ = epsilon;
-  const std::uint64_t updates = state_.updates;
+  const DescentState before = state_;
   state_ = DescentState{};
-  state_.updates = updates;
+  state_.updates = before.updates;
+  state_.reduced = before.reduced;
+  state_.marginal_error = before.marginal_error;
   state_.inner_bound = options_.paper ? options_.marginal_tolerance : options_.loosest_marginal;
   state_.merit = std::numeric_limits<double>::infinity();
 }
@@ -39,6 +41,7 @@ bool Descent::solve_inner(double bound, int limit) {
   sinkhorn_.set_cost(w_, {p_.data(), w_.size(), d}, epsilon_);
   constexpr int kPlain = 6, kStalled = 50;
   constexpr double kMostRelaxed = 1.9;
+  stalled_ = false;
   double best = std::numeric_limits<double>::infinity(), last = best, relaxation = 1;
   int since_best = 0, plain = 0;
   bool rows_right = true;   // of the present potentials
@@ -55,7 +58,10 @@ bool Descent::solve_inner(double bound, int limit) {
       best = error;
       since_best = 0;
     } else if (++since_best > kStalled) {
-      if (relaxation == 1) return false;  // at the floor of the type
+      if (relaxation == 1) {  // at the floor of the type
+        stalled_ = true;
+        return false;
+      }
       relaxation = 1;
       plain = since_best = 0;
     }
@@ -117,6 +123,7 @@ DescentResult Descent::step() {
   if (!solve_inner(state_.inner_bound, options_.inner_limit)) return DescentResult::kPrecisionFailure;
   measure();
   ++state_.updates;
+  if (!std::isfinite(state_.reduced)) return DescentResult::kNonFinite;
   return options_.paper ? paper_step() : guarded_step();
 }
 

@@ -4,11 +4,11 @@
 // worse.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "coupling/sinkhorn.hpp"
+#include "cpfm/gwot.hpp"
 
 namespace cpfm {
 
@@ -30,11 +30,11 @@ struct DescentState {
   std::uint64_t updates = 0;
 };
 
-enum class DescentResult { kGoesOn, kConverged, kPrecisionFailure };
+enum class DescentResult { kGoesOn, kConverged, kPrecisionFailure, kNonFinite };
 
 class Descent {
  public:
-  using Times = std::function<void(MatrixView<const double>, MatrixView<double>)>;
+  using Times = KernelTimes;
 
   // All must outlive it. p (n × d) is where the cost is linearised first.
   Descent(Sinkhorn& sinkhorn, std::span<const double> w, const Times& times, DescentOptions options);
@@ -45,6 +45,8 @@ class Descent {
   DescentResult step();
   // Sinkhorn at the present cost until the column error is at most `tolerance`; false when it stalls.
   bool polish(double tolerance, int limit);
+  // Whether the last inner problem ended at its limit, not at the floor of the type.
+  bool may_improve() const { return !stalled_; }
 
   double epsilon() const { return epsilon_; }
   const DescentState& state() const { return state_; }
@@ -71,6 +73,7 @@ class Descent {
   const Times& times_;
   DescentOptions options_;
   double epsilon_ = 0;
+  bool stalled_ = false;
   DescentState state_;
   std::vector<double> p_, km_;
   PlanMoments moments_;

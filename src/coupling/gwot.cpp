@@ -1,78 +1,31 @@
 // The whole of stage 1: starts on a subsample at the coarsest ε, the best one refined on all points while ε falls (the
 // paper's Algorithm 3, with its failure branch corrected: the last stable ε, plan and A are kept), marginals polished
 // last.
+#include "cpfm/gwot.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <optional>
 
 #include "coupling/descent.hpp"
-#include "cpfm/coupling.hpp"
 #include "cpfm/error.hpp"
 #include "cpfm/interrupt.hpp"
 #include "cpfm/parallel.hpp"
 #include "cpfm/random.hpp"
+#include "model/tensor_values.hpp"
 
 namespace cpfm {
 namespace {
 
 constexpr std::uint32_t kStartStream = 0x73747274, kSubsampleStream = 0x73756273;  // "strt", "subs"
-constexpr double kLevelMarginal = 1e-3;  // at which levels of ε end; the last one is polished further
-constexpr double kFloatFloor = 2e-5;     // marginal error that sums in float can still meet
-constexpr std::size_t kGrain = 512;
+constexpr double kLevelMarginal = 1e-3;     // at which levels of ε end; the last one is polished further
+constexpr double kFloatFloor = 2e-5;        // marginal error that sums in float can still meet
 constexpr const char* kPrefix = "solver.";  // of the tensors of a checkpoint
-
-template <class T>
-std::span<const std::byte> bytes_of(const std::vector<T>& values) {
-  return std::as_bytes(std::span(values));
-}
-
-std::vector<double> read_doubles(const TensorFile& file, const std::string& name) {
-  const TensorView& tensor = file.tensor(kPrefix + name);
-  if (tensor.dtype != DType::kF64) throw Error(kPrefix + name, "is not F64", "the checkpoint is damaged");
-  std::vector<double> values(tensor.count());
-  if (!values.empty()) std::memcpy(values.data(), tensor.bytes.data(), tensor.bytes.size());
-  return values;
-}
-
-// out += Φ (Φᵀ m) · sign
-void add_factor_times(const FloatMatrix& phi, MatrixView<const double> m, double sign, MatrixView<double> out) {
-  const std::size_t rank = phi.cols(), d = m.cols;
-  if (rank == 0) return;
-  const std::vector<double> a = parallel_reduce(
-      m.rows, kGrain, std::vector<double>(rank * d, 0.0),
-      [&](std::size_t begin, std::size_t end) {
-        std::vector<double> part(rank * d, 0.0);
-        for (std::size_t i = begin; i < end; ++i) {
-          const float* row = phi.row(i).data();
-          for (std::size_t k = 0; k < d; ++k) {
-            const double value = m(i, k);
-            double* to = part.data() + k * rank;
-            for (std::size_t r = 0; r < rank; ++r) to[r] += value * double(row[r]);
-          }
-        }
-        return part;
-      },
-      [](std::vector<double> sum, const std::vector<double>& part) {
-        for (std::size_t r = 0; r < sum.size(); ++r) sum[r] += part[r];
-        return sum;
-      });
-  parallel_for(m.rows, kGrain, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i) {
-      const float* row = phi.row(i).data();
-      for (std::size_t k = 0; k < d; ++k) {
-        const double* from = a.data() + k * rank;
-        double sum = 0;
-        for (std::size_t r = 0; r < rank; ++r) sum += double(row[r]) * from[r];
-        out(i, k) += sign * sum;
-      }
-    }
-  });
-}
 
 FloatMatrix take_rows(const FloatMatrix& matrix, const std::vector<std::size_t>& rows) {
   FloatMatrix taken(rows.size(), matrix.cols());
@@ -125,16 +78,10 @@ std::string to_string(GwotStatus status) {
       return "epsilon_floor";
     case GwotStatus::kBudgetExhausted:
       return "budget_exhausted";
+    case GwotStatus::kNonFiniteInput:
+      return "non_finite_input";
   }
   return {};
-}
-
-std::function<void(MatrixView<const double>, MatrixView<double>)> factor_times(const KernelFactor& factor) {
-  return [&factor](MatrixView<const double> m, MatrixView<double> out) {
-    std::fill_n(out.data, out.size(), 0.0);
-    add_factor_times(factor.phi, m, 1, out);
-    add_factor_times(factor.psi, m, -1, out);
-  };
 }
 
 struct GwotSolver::Impl {
@@ -152,8 +99,12 @@ struct GwotSolver::Impl {
   double stable_epsilon = 0;  // 0: no level has ended yet
   double failed_epsilon = 0;  // 0: none has failed
   std::vector<double> stable_p, stable_row, stable_column;
+  int polished = 0;  // steps of the polish
   std::unique_ptr<Sinkhorn> sinkhorn;
   std::unique_ptr<Descent> descent;
+
+  // Everything a later step depends on, by name, in the type it is computed in.
+  using Snapshot = std::map<std::string, std::vector<double>>;
 
   std::size_t n() const { return problem.w.size(); }
   std::size_t d() const { return problem.y.cols(); }
@@ -233,7 +184,7 @@ struct GwotSolver::Impl {
 
   // One start, run to the end of the coarsest level on a subsample (or on all points), and its p on all points.
   void run_start(int start) {
-    const bool all = problem.factor == nullptr || n() <= options.start_points;
+    const bool all = !problem.times_on || n() <= options.start_points;
     std::vector<std::size_t> rows(n()), columns(problem.y.rows());
     std::iota(rows.begin(), rows.end(), std::size_t{0});
     std::iota(columns.begin(), columns.end(), std::size_t{0});
@@ -257,12 +208,7 @@ struct GwotSolver::Impl {
       for (double& value : mass) value /= sum;
       return mass;
     };
-    KernelFactor part;
-    if (!all) {
-      part.phi = take_rows(problem.factor->phi, rows);
-      if (problem.factor->psi.cols() > 0) part.psi = take_rows(problem.factor->psi, rows);
-    }
-    const Descent::Times times = all ? problem.times : factor_times(part);
+    const Descent::Times times = all ? problem.times : problem.times_on(rows);
     const std::vector<double> w = take(problem.w, rows), mass = normalise(take(problem.row_mass, rows));
     const FloatMatrix y = take_rows(problem.y, columns);
     Sinkhorn solver(y.view(), mass, normalise(take(problem.column_mass, columns)), sinkhorn_options());
@@ -276,13 +222,15 @@ struct GwotSolver::Impl {
     constexpr int kMostUpdates = 300;
     for (int k = 0; k < kMostUpdates && result == DescentResult::kGoesOn; ++k) result = trial.step();
     state.starts.push_back(2 * trial.state().reduced);
-    if (result == DescentResult::kPrecisionFailure || !(trial.state().merit < best_start)) return;
+    if (result == DescentResult::kNonFinite) finish(GwotStatus::kNonFiniteInput);
+    const bool failed = result == DescentResult::kNonFinite || result == DescentResult::kPrecisionFailure;
+    if (failed || !(trial.state().merit < best_start)) return;
     best_start = trial.state().merit;
     if (all) {
       best_p = trial.p();
       return;
     }
-    // A = Φᵀ M of the subsample places every point: p = Φ A. Through `times`, M is put on the subsample's rows.
+    // p = K M places every point, with M on the subsample's rows alone.
     std::vector<double> mean(n() * d(), 0.0);
     for (std::size_t r = 0; r < rows.size(); ++r) {
       std::copy_n(&trial.moments().mean[r * d()], d(), &mean[rows[r] * d()]);
@@ -311,7 +259,9 @@ struct GwotSolver::Impl {
 
   void level_step() {
     const DescentResult result = descent->step();
-    if (result == DescentResult::kConverged) {
+    if (result == DescentResult::kNonFinite) {
+      finish(GwotStatus::kNonFiniteInput);
+    } else if (result == DescentResult::kConverged) {
       remember_stable();
       // Halve, but never down to what has failed before: then half the way to it.
       const double next =
@@ -347,18 +297,32 @@ struct GwotSolver::Impl {
     sinkhorn->set_potentials(stable_row, stable_column);
   }
 
+  // The polish in steps of some hundred iterations, so that an interrupt loses little.
   void polish_step() {
-    const bool reached = descent->polish(options.marginal_tolerance, 20000);
+    constexpr int kIterations = 500, kMostSteps = 40;
+    const bool reached = descent->polish(options.marginal_tolerance, kIterations);
+    if (!reached && descent->may_improve() && ++polished < kMostSteps) return;
     const bool at_end = descent->epsilon() <= epsilon_end * (1 + 1e-12);
     finish(!reached ? GwotStatus::kBudgetExhausted : at_end ? GwotStatus::kConverged : GwotStatus::kEpsilonFloor);
   }
 
+  // An interrupt in the middle of a step leaves everything as it was before.
   bool step() {
+    const Snapshot before = snapshot();
+    try {
+      return uninterrupted_step();
+    } catch (const Interrupted&) {
+      restore(before);
+      throw;
+    }
+  }
+
+  bool uninterrupted_step() {
     switch (phase) {
       case Phase::kStarts:
         run_start(next_start);
         ++next_start;  // only now: an interrupted start is run again
-        if (next_start > options.starts) {
+        if (phase == Phase::kStarts && next_start > options.starts) {
           begin_levels(best_p.empty() ? std::vector<double>(n() * d(), 0.0) : best_p);
         }
         break;
@@ -379,7 +343,6 @@ struct GwotSolver::Impl {
     return phase != Phase::kDone;
   }
 
-  // Everything a later step depends on, in the types it is computed in. Order and names are the format.
   std::vector<std::pair<std::string, std::vector<double>*>> arrays() {
     return {{"best_p", &best_p},
             {"stable_p", &stable_p},
@@ -388,12 +351,9 @@ struct GwotSolver::Impl {
             {"starts", &state.starts}};
   }
 
-  void save(TensorFileWriter& file) {
-    const auto add = [&](const std::string& name, const std::vector<double>& values) {
-      saved.push_back(values);
-      file.add(kPrefix + name, DType::kF64, {saved.back().size()}, bytes_of(saved.back()));
-    };
-    saved.clear();
+  Snapshot snapshot() {
+    Snapshot taken;
+    const auto add = [&](const std::string& name, const std::vector<double>& values) { taken[name] = values; };
     for (const auto& [name, values] : arrays()) add(name, *values);
     add("p", descent->p());
     add("row_potential", {sinkhorn->row_potential().begin(), sinkhorn->row_potential().end()});
@@ -418,12 +378,15 @@ struct GwotSolver::Impl {
                     options.tolerance,
                     options.marginal_tolerance,
                     static_cast<double>(options.seed),
-                    failed_epsilon});
+                    failed_epsilon,
+                    static_cast<double>(polished)});
+    return taken;
   }
 
-  void load(const TensorFile& file) {
-    const std::vector<double> scalars = read_doubles(file, "scalars");
-    if (scalars.size() != 20) throw Error("solver.scalars", "has a wrong size", "the checkpoint is of another version");
+  void restore(const Snapshot& from) {
+    const auto read = [&](const std::string& name) { return from.at(name); };
+    const std::vector<double>& scalars = from.at("scalars");
+    if (scalars.size() != 21) throw Error("solver.scalars", "has a wrong size", "the checkpoint is of another version");
     const auto same = [&](std::size_t k, double mine, const char* what) {
       if (scalars[k] != mine)
         throw Error(what, fmt::format("is {} here and {} in the checkpoint", mine, scalars[k]),
@@ -439,10 +402,9 @@ struct GwotSolver::Impl {
     same(16, options.tolerance, "tolerance");
     same(17, options.marginal_tolerance, "marginal_tolerance");
     same(18, static_cast<double>(options.seed), "seed");
-    for (const auto& [name, values] : arrays()) *values = read_doubles(file, name);
-    descent->p() = read_doubles(file, "p");
-    const std::vector<double> row = read_doubles(file, "row_potential"),
-                              column = read_doubles(file, "column_potential");
+    for (const auto& [name, values] : arrays()) *values = read(name);
+    descent->p() = read("p");
+    const std::vector<double>&row = from.at("row_potential"), &column = from.at("column_potential");
     if (descent->p().size() != n() * d() || row.size() != n() || column.size() != problem.y.rows()) {
       throw Error("checkpoint", "its arrays do not fit the problem", "it is damaged or of other data");
     }
@@ -452,7 +414,8 @@ struct GwotSolver::Impl {
     stable_epsilon = scalars[3];
     failed_epsilon = scalars[19];
     state.status = static_cast<GwotStatus>(static_cast<int>(scalars[11]));
-    descent->load([&](const std::string& name) { return read_doubles(file, name); });
+    polished = static_cast<int>(scalars[20]);
+    descent->load(read);
     // The cost is set again by the next inner problem; ε first, so that warm potentials are not scaled a second time.
     if (scalars[12] > 0) sinkhorn->set_cost(problem.w, {descent->p().data(), n(), d()}, scalars[12]);
     sinkhorn->set_potentials(row, column);
@@ -461,13 +424,25 @@ struct GwotSolver::Impl {
     observe();
   }
 
-  std::vector<std::vector<double>> saved;  // what a TensorFileWriter still points to
+  void save(TensorFileWriter& file) {
+    saved = snapshot();
+    for (const auto& [name, values] : saved) add_values(file, kPrefix + name, {values.size()}, values);
+  }
+
+  void load(const TensorFile& file) {
+    Snapshot read = snapshot();  // for the names
+    for (auto& [name, values] : read) values = read_values<double>(file, kPrefix + name);
+    restore(read);
+  }
+
+  Snapshot saved;  // what a TensorFileWriter still points to
 
   void observe() {
     state.epsilon = descent->epsilon();
     state.reduced = descent->state().reduced;
     state.merit = descent->state().merit;
     state.marginal_error = descent->state().marginal_error;
+    state.duality_gap = sinkhorn->duality_gap();
     state.outer_iterations = descent->state().updates;
     state.half_iterations = sinkhorn->half_iterations();
     state.rescued = sinkhorn->rescued();
@@ -483,25 +458,30 @@ GwotSolver::GwotSolver(GwotSolver&&) noexcept = default;
 
 bool GwotSolver::step() { return impl_->step(); }
 
-GwotStatus GwotSolver::run(std::uint64_t half_iterations, Progress* progress) {
+GwotStatus GwotSolver::run(std::uint64_t half_iterations, Progress* progress, const std::function<void()>& after_step) {
   const std::uint64_t until = impl_->sinkhorn->half_iterations() + half_iterations;
   // Starts count one unit each, levels of ε one each, the polish one.
   const double levels = std::ceil(std::log2(impl_->epsilon_start / impl_->epsilon_end) - 1e-9) + 1;
   const double starts = impl_->paper() ? 0 : impl_->options.starts + 1;
-  if (progress != nullptr) progress->start("couple", static_cast<std::uint64_t>(starts + levels) + 1, "stages");
+  const auto total = static_cast<std::uint64_t>(starts + levels) + 1;
+  if (progress != nullptr) progress->start("couple", total, "stages");
+  const auto tell = [&] {
+    if (impl_->phase == Impl::Phase::kStarts) {
+      progress->update(static_cast<std::uint64_t>(impl_->next_start));
+      return;
+    }
+    const double level = std::max(0.0, std::log2(impl_->epsilon_start / std::max(state().epsilon, impl_->epsilon_end)));
+    const bool done = impl_->phase == Impl::Phase::kDone;
+    progress->update(done ? total : static_cast<std::uint64_t>(starts + level),
+                     fmt::format("ε {:.3g}, objective {:.5g}, marginals {:.1e}", state().epsilon, 2 * state().reduced,
+                                 state().marginal_error));
+  };
   bool more = impl_->phase != Impl::Phase::kDone;
   while (more && (half_iterations == 0 || impl_->sinkhorn->half_iterations() < until)) {
     check_interrupt();
     more = step();
-    if (progress != nullptr) {
-      const bool starting = impl_->phase == Impl::Phase::kStarts;
-      const double level =
-          starting ? 0 : std::max(0.0, std::log2(impl_->epsilon_start / std::max(state().epsilon, impl_->epsilon_end)));
-      progress->update(static_cast<std::uint64_t>(starting ? impl_->next_start : starts + level),
-                       starting ? std::string()
-                                : fmt::format("ε {:.3g}, objective {:.5g}, marginals {:.1e}", state().epsilon,
-                                              2 * state().reduced, state().marginal_error));
-    }
+    if (after_step) after_step();
+    if (progress != nullptr) tell();
   }
   if (progress != nullptr && !more) progress->finish();
   return state().status;
@@ -517,6 +497,7 @@ MatrixView<const double> GwotSolver::p() const { return {impl_->descent->p().dat
 MatrixView<const double> GwotSolver::mean() const {
   return {impl_->descent->moments().mean.data(), impl_->n(), impl_->d()};
 }
+std::span<const double> GwotSolver::second() const { return impl_->descent->moments().second; }
 MatrixView<const float> GwotSolver::y() const { return std::as_const(impl_->problem.y).view(); }
 
 }  // namespace cpfm

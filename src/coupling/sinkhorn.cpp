@@ -109,33 +109,25 @@ void Sinkhorn::set_cost(std::span<const double> w, MatrixView<const double> p, d
     fill(single_);
 }
 
-TileLists Sinkhorn::choose_tiles(Side side) {
+TileLists Sinkhorn::needed_tiles(Side side) {
   dropped_ = 0;
-  // Lists pay where there are many tiles.
-  constexpr std::size_t kWorthwhile = 2000;
-  if (options_.drop <= 0 || rows() < kWorthwhile || columns() < kWorthwhile) return {};
+  if (options_.drop <= 0) return {};
   const auto d = static_cast<std::size_t>(dim_);
   const double unit = 1.0 / (epsilon_ * std::numbers::ln2);
-  std::vector<double> centre(rows() * d), row_potential(rows()), sharpness(rows()), y(columns() * d),
-      column_potential(columns());
+  PlanPoints row{std::vector<double>(rows() * d), std::vector<double>(rows()), std::vector<double>(rows())};
+  PlanPoints column{std::vector<double>(columns() * d), std::vector<double>(columns()), {}};
   for (std::size_t at = 0; at < rows(); ++at) {
     const std::size_t i = row_order_[at];
-    row_potential[at] = row_potential_[i];
-    sharpness[at] = w_[i] > 0 ? w_[i] * unit : 0;
-    for (std::size_t k = 0; k < d; ++k) centre[at * d + k] = w_[i] > 0 ? p_[i * d + k] / w_[i] : 0;
+    row.potential[at] = row_potential_[i];
+    row.sharpness[at] = w_[i] * unit;
+    for (std::size_t k = 0; k < d; ++k) row.position[at * d + k] = w_[i] > 0 ? p_[i * d + k] / w_[i] : 0;
   }
   for (std::size_t at = 0; at < columns(); ++at) {
     const std::size_t j = column_order_[at];
-    column_potential[at] = column_potential_[j];
-    for (std::size_t k = 0; k < d; ++k) y[at * d + k] = y_[j * d + k];
+    column.potential[at] = column_potential_[j];
+    for (std::size_t k = 0; k < d; ++k) column.position[at * d + k] = y_[j * d + k];
   }
-  const bool rows_are_targets = side == Side::kRows;
-  const std::size_t row_run = rows_are_targets ? TileLists::kTargets : PairSide<float>::kTile;
-  const std::size_t column_run = rows_are_targets ? PairSide<float>::kTile : TileLists::kTargets;
-  const auto row_runs = bound_runs(centre, dim_, row_potential, sharpness, row_run);
-  const auto column_runs = bound_runs(y, dim_, column_potential, {}, column_run);
-  Truncated truncated = rows_are_targets ? truncate(row_runs, column_runs, dim_, true, options_.drop)
-                                         : truncate(column_runs, row_runs, dim_, false, options_.drop);
+  Truncated truncated = choose_tiles(row, column, dim_, side == Side::kRows, options_.drop);
   dropped_ = truncated.dropped;
   return std::move(truncated.lists);
 }
@@ -150,7 +142,7 @@ double Sinkhorn::update(Sides<T>& sides, Side side, double relaxation, bool with
   const std::vector<double>& mass = on_rows ? row_mass_ : column_mass_;
   const std::vector<std::uint32_t>& order = on_rows ? row_order_ : column_order_;
 
-  const TileLists lists = choose_tiles(side);
+  const TileLists lists = needed_tiles(side);
   pair_sums(source, target, lists, with_values, sums_);
   ++half_iterations_;
   if (lists.all()) {
@@ -159,7 +151,7 @@ double Sinkhorn::update(Sides<T>& sides, Side side, double relaxation, bool with
     for (const auto& tiles : lists.tiles) pairs_ += tiles.size() * PairSide<T>::kTile * TileLists::kTargets;
   }
   struct Part {
-    double error = 0;
+    double error = 0, gap = 0;
     std::uint64_t rescued = 0;
   };
   const auto dims = static_cast<std::size_t>(dim_ + 1);
@@ -172,6 +164,7 @@ double Sinkhorn::update(Sides<T>& sides, Side side, double relaxation, bool with
           const double sum = sums_.sums[at];
           if (sum > kSmallest && sum < kLargest) {
             part.error += std::abs(sum - mass[i]);
+            part.gap += (sum - mass[i]) * potential[i];
             potential[i] += relaxation * std::log2(mass[i] / sum);
             for (std::size_t k = 0; with_values && k < dims; ++k) sums_.values[at * dims + k] *= mass[i] / sum;
           } else {
@@ -184,9 +177,10 @@ double Sinkhorn::update(Sides<T>& sides, Side side, double relaxation, bool with
         return part;
       },
       [](const Part& a, const Part& b) {
-        return Part{a.error + b.error, a.rescued + b.rescued};
+        return Part{a.error + b.error, a.gap + b.gap, a.rescued + b.rescued};
       });
   rescued_ += total.rescued;
+  if (!on_rows) duality_gap_ = total.gap * epsilon_ * std::numbers::ln2;
   return total.error;
 }
 

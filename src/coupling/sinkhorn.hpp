@@ -55,7 +55,10 @@ class Sinkhorn {
   std::uint64_t half_iterations() const { return half_iterations_; }
   std::uint64_t pairs() const { return pairs_; }      // computed, without those truncated away
   std::uint64_t rescued() const { return rescued_; }  // sums redone by the safe two-pass form
-  double dropped() const { return dropped_; }         // bound on the mass left out in the last half-iteration
+  // Σ_j (column sum - ν_j) g_j before the last update_columns, g in units of cost: primal minus dual value of a plan
+  // whose rows are right.
+  double duality_gap() const { return duality_gap_; }
+  double dropped() const { return dropped_; }  // bound on the mass left out in the last half-iteration
 
   // In base 2, in the order of the rows and columns given.
   std::span<const double> row_potential() const { return row_potential_; }
@@ -75,7 +78,7 @@ class Sinkhorn {
   template <class T>
   double update(Sides<T>& sides, Side side, double relaxation, bool with_values);
   void order_rows();
-  TileLists choose_tiles(Side side);
+  TileLists needed_tiles(Side side);
 
   int dim_ = 0;
   SinkhornOptions options_;
@@ -88,7 +91,7 @@ class Sinkhorn {
   Sides<double> double_;
   PairSums sums_;  // in side order
   std::uint64_t half_iterations_ = 0, pairs_ = 0, rescued_ = 0;
-  double dropped_ = 0;
+  double dropped_ = 0, duality_gap_ = 0;
 };
 
 }  // namespace cpfm

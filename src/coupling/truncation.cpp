@@ -97,4 +97,16 @@ Truncated truncate(const std::vector<RunBounds>& targets, const std::vector<RunB
   return result;
 }
 
+Truncated choose_tiles(const PlanPoints& rows, const PlanPoints& columns, int dim, bool rows_are_targets, double drop) {
+  constexpr std::size_t kWorthwhile = 2000;
+  if (drop <= 0 || rows.potential.size() < kWorthwhile || columns.potential.size() < kWorthwhile) return {};
+  constexpr std::size_t kTile = PairSide<float>::kTile;
+  const auto row_runs =
+      bound_runs(rows.position, dim, rows.potential, rows.sharpness, rows_are_targets ? TileLists::kTargets : kTile);
+  const auto column_runs =
+      bound_runs(columns.position, dim, columns.potential, {}, rows_are_targets ? kTile : TileLists::kTargets);
+  return rows_are_targets ? truncate(row_runs, column_runs, dim, true, drop)
+                          : truncate(column_runs, row_runs, dim, false, drop);
+}
+
 }  // namespace cpfm

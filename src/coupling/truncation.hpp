@@ -36,4 +36,12 @@ struct Truncated {
 Truncated truncate(const std::vector<RunBounds>& targets, const std::vector<RunBounds>& source, int dim,
                    bool rows_are_targets, double drop);
 
+// One side of the plan, in list order: rows at their centres c with s (≤ 0: no blob), columns at y with no sharpness.
+struct PlanPoints {
+  std::vector<double> position, potential, sharpness;
+};
+
+// The two above on runs of the lengths that pair_sums works in. Sides of few points need no lists: all tiles.
+Truncated choose_tiles(const PlanPoints& rows, const PlanPoints& columns, int dim, bool rows_are_targets, double drop);
+
 }  // namespace cpfm

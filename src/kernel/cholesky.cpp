@@ -16,12 +16,12 @@
 #include <cstring>
 #include <numeric>
 
+#include "base/memory.hpp"
 #include "cpfm/error.hpp"
 #include "cpfm/interrupt.hpp"
 #include "cpfm/parallel.hpp"
 #include "kernel/dot_block.hpp"
 #include "kernel/factor.hpp"
-#include "kernel/memory.hpp"
 #include "kernel/sample_kernel.hpp"
 
 namespace cpfm {

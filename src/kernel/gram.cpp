@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/memory.hpp"
 #include "base/text.hpp"
 #include "cpfm/error.hpp"
 #include "data/byte_source.hpp"
 #include "data/npy_format.hpp"
 #include "data/number_stream.hpp"
 #include "kernel/arguments.hpp"
-#include "kernel/memory.hpp"
 
 namespace cpfm {
 namespace {

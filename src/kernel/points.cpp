@@ -7,11 +7,11 @@
 #include <numeric>
 
 #include "base/log.hpp"
+#include "base/memory.hpp"
 #include "cpfm/error.hpp"
 #include "cpfm/parallel.hpp"
 #include "cpfm/random.hpp"
 #include "kernel/dot_block.hpp"
-#include "kernel/memory.hpp"
 #include "kernel/stream.hpp"
 
 namespace cpfm {

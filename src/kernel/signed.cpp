@@ -9,11 +9,11 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/memory.hpp"
 #include "cpfm/error.hpp"
 #include "cpfm/random.hpp"
 #include "kernel/dot_block.hpp"
 #include "kernel/factor.hpp"
-#include "kernel/memory.hpp"
 #include "kernel/sample_kernel.hpp"
 #include "kernel/stream.hpp"
 

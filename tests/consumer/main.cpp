@@ -1,7 +1,9 @@
-// Reads the built-in digits, saves them as a tensor file and opens that again: one call into every installed library.
+// Reads the built-in digits, saves them as a tensor file, opens that again and draws them: calls into the installed
+// libraries.
 #include <cpfm/data.hpp>
 #include <cpfm/error.hpp>
 #include <cpfm/model.hpp>
+#include <cpfm/report.hpp>
 #include <iostream>
 
 int main(int argc, char** argv) {
@@ -16,6 +18,7 @@ int main(int argc, char** argv) {
     writer.save(argv[1]);
     const cpfm::TensorFile file = cpfm::TensorFile::open(argv[1]);
     const auto& shape = file.tensor("digits").shape;
+    if (cpfm::can_draw()) cpfm::png_bytes({.panels = {cpfm::Scatter{.points = digits.samples.view()}}});
     std::cout << shape.at(0) << " x " << shape.at(1) << "\n";
   } catch (const cpfm::Error& error) {
     std::cerr << error.what() << "\n";

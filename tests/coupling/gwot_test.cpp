@@ -1,3 +1,5 @@
+#include "cpfm/gwot.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -5,7 +7,6 @@
 
 #include "coupling/descent.hpp"
 #include "coupling/sinkhorn.hpp"
-#include "cpfm/coupling.hpp"
 #include "cpfm/parallel.hpp"
 #include "cpfm/random.hpp"
 #include "support/files.hpp"

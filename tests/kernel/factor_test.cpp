@@ -1,8 +1,8 @@
 #include <algorithm>
 
+#include "base/memory.hpp"
 #include "cpfm/interrupt.hpp"
 #include "cpfm/parallel.hpp"
-#include "kernel/memory.hpp"
 #include "kernel_fixture.hpp"
 
 namespace cpfm {

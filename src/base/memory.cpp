@@ -1,4 +1,4 @@
-#include "kernel/memory.hpp"
+#include "base/memory.hpp"
 
 #include <fmt/format.h>
 
@@ -9,18 +9,27 @@
 
 namespace cpfm {
 
-std::optional<double> available_memory() {
-  std::ifstream file("/proc/meminfo");
+namespace {
+
+// The value of a line "name:   123 kB" of one of the kernel's files, in bytes.
+std::optional<double> memory_line(const char* path, std::string_view name) {
+  std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
-    constexpr std::string_view kName = "MemAvailable:";
-    if (!line.starts_with(kName)) continue;
+    if (!line.starts_with(name)) continue;
     double kib = 0;
-    std::string_view rest = trim(std::string_view(line).substr(kName.size()));
+    std::string_view rest = trim(std::string_view(line).substr(name.size()));
     if (rest.ends_with("kB")) rest.remove_suffix(2);
     if (parse_number(rest, kib)) return kib * 1024;
   }
   return std::nullopt;
 }
+
+}  // namespace
+
+std::optional<double> available_memory() { return memory_line("/proc/meminfo", "MemAvailable:"); }
+
+// Not getrusage: its maximum starts with what the parent held before exec.
+double peak_memory() { return memory_line("/proc/self/status", "VmHWM:").value_or(0); }
 
 void require_memory(double bytes, const std::string& where, const std::string& what, const std::string& remedy) {
   constexpr double kSmall = 16e6;  // not worth a look

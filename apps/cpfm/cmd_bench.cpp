@@ -1,0 +1,337 @@
+// cpfm bench sinkhorn | gwot: how fast this build is on this machine, on problems it makes up itself. bench/coupling
+// compares it with other programs.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <thread>
+#include <utility>
+
+#include "base/text.hpp"
+#include "build_facts.hpp"
+#include "checks.hpp"
+#include "cli.hpp"
+#include "coupling/pair_sums.hpp"
+#include "coupling/sinkhorn.hpp"
+#include "cpfm/error.hpp"
+#include "cpfm/gwot.hpp"
+#include "cpfm/kernel.hpp"
+#include "cpfm/latent.hpp"
+#include "cpfm/model.hpp"
+#include "cpfm/parallel.hpp"
+#include "cpfm/random.hpp"
+
+namespace cpfm::app {
+namespace {
+
+constexpr std::uint32_t kCentreStream = 0x62636e74, kSampleStream = 0x6273616d;  // "bcnt", "bsam"
+
+class Stopwatch {
+ public:
+  // Seconds since the last call, or since it was made.
+  double lap() {
+    const auto now = Clock::now(), before = std::exchange(last_, now);
+    return std::chrono::duration<double>(now - before).count();
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point last_ = Clock::now();
+};
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : 0.5 * (values[half - 1] + values[half]);
+}
+
+std::string cpu_model() {
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);) {
+    if (line.starts_with("model name")) return printable(trim(line.substr(line.find(':') + 1)), 200);
+  }
+  return "unknown";
+}
+
+Json machine_facts() {
+  return {{"cpu", cpu_model()},    {"cores", std::thread::hardware_concurrency()},
+          {"threads", threads()},  {"simd", simd_targets().front()},
+          {"version", kVersion},   {"commit", kCommit},
+          {"compiler", kCompiler}, {"build_type", kBuildType}};
+}
+
+void print_line(const char* what, const std::string& text) { fmt::print("  {:<11} {}\n", what, text); }
+
+void print_machine(const Json& machine) {
+  print_line("machine", fmt::format("{}, {} threads, {}", machine["cpu"].get<std::string>(),
+                                    machine["threads"].get<int>(), machine["simd"].get<std::string>()));
+  print_line("build", fmt::format("cpfm {} ({}, {}, {})", kVersion, kCommit, kCompiler, kBuildType));
+}
+
+void check_drop(double drop) {
+  if (!(drop >= 0 && drop < 1)) throw Error("--drop", fmt::format("{} is out of range", drop), "0 to below 1");
+}
+
+void check_epsilon(double epsilon) {
+  if (!(epsilon > 0 && epsilon <= 1e6))
+    throw Error("--epsilon", fmt::format("{} is out of range", epsilon), "a positive number, at most 1e6");
+}
+
+struct SinkhornBench {
+  std::size_t points = 2000;
+  int dim = 2, iterations = 50, repeat = 5;
+  bool double_precision = false;
+  double drop = 0, epsilon = 0.002;
+  std::string save;
+};
+
+// A cost as the end of a solve has it: Gaussian latent points, and rows that want to be at Gaussian positions c, so
+// p = w c.
+struct SinkhornProblem {
+  FloatMatrix y;
+  std::vector<double> w, p;
+  double epsilon = 0;
+
+  SinkhornProblem(const SinkhornBench& bench, std::uint64_t seed)
+      : y(draw_latent("gaussian", bench.points, {.dim = bench.dim, .seed = seed})), w(bench.points) {
+    const auto d = static_cast<std::size_t>(bench.dim);
+    double scale = 0;
+    for (std::size_t i = 0; i < bench.points; ++i) {
+      Rng rng(seed, kCentreStream, i);
+      w[i] = 0.5 + rng.uniform();
+      for (std::size_t k = 0; k < d; ++k) p.push_back(0.9 * w[i] * rng.normal());
+      scale += 2 * w[i] * static_cast<double>(d) / static_cast<double>(bench.points);
+    }
+    epsilon = bench.epsilon * scale;
+  }
+
+  MatrixView<const double> p_view() const { return {p.data(), w.size(), y.cols()}; }
+
+  void save(const std::string& path) const {
+    TensorFileWriter file;
+    file.add("w", DType::kF64, {w.size()}, std::as_bytes(std::span(w)));
+    file.add("p", DType::kF64, {w.size(), y.cols()}, std::as_bytes(std::span(p)));
+    file.add("y", {y.rows(), y.cols()}, y.values());
+    file.add("epsilon", DType::kF64, {}, std::as_bytes(std::span(&epsilon, 1)));
+    file.save(path);
+  }
+};
+
+Json run_sinkhorn(const SinkhornBench& bench, std::uint64_t seed) {
+  const SinkhornProblem problem(bench, seed);
+  if (!bench.save.empty()) problem.save(bench.save);
+  const std::vector<double> mass(bench.points, 1.0 / static_cast<double>(bench.points));
+  std::vector<double> seconds;
+  Json out;
+  for (int r = 0; r < bench.repeat; ++r) {  // each from the beginning
+    Sinkhorn sinkhorn(problem.y.view(), mass, mass, {bench.double_precision, bench.drop});
+    sinkhorn.set_cost(problem.w, problem.p_view(), problem.epsilon);
+    Stopwatch watch;
+    for (int k = 0; k < bench.iterations; ++k) {
+      sinkhorn.update_columns();
+      sinkhorn.update_rows();
+    }
+    seconds.push_back(watch.lap());
+    const auto half_iterations = static_cast<double>(sinkhorn.half_iterations());
+    const auto pairs = static_cast<double>(sinkhorn.pairs());
+    const double all = half_iterations * static_cast<double>(bench.points) * static_cast<double>(bench.points);
+    const std::uint64_t rescued = sinkhorn.rescued();
+    const double time = median(seconds);
+    out = {{"benchmark", "sinkhorn"},
+           {"points", bench.points},
+           {"dim", bench.dim},
+           {"double", bench.double_precision},
+           {"drop", bench.drop},
+           {"epsilon", problem.epsilon},
+           {"iterations", bench.iterations},
+           {"repeat", bench.repeat},
+           {"seconds", time},
+           {"all_seconds", seconds},
+           {"seconds_per_half_iteration", time / half_iterations},
+           {"pairs_per_second", pairs / time},
+           {"computed", pairs / all},
+           {"rescued", rescued},
+           {"marginal_error", sinkhorn.update_columns()}};
+  }
+  if (!bench.save.empty()) out["saved"] = bench.save;
+  out["machine"] = machine_facts();
+  return out;
+}
+
+void print_sinkhorn(const Json& result) {
+  fmt::print("sinkhorn: {} x {} points in {} dimensions, sums in {}\n", result["points"].get<std::size_t>(),
+             result["points"].get<std::size_t>(), result["dim"].get<int>(),
+             result["double"].get<bool>() ? "double" : "float");
+  print_line("pairs", fmt::format("{:.3g} per second, {:.3g} % of all were computed",
+                                  result["pairs_per_second"].get<double>(), 100 * result["computed"].get<double>()));
+  print_line("half-step",
+             fmt::format("{:.3g} ms, median of {} runs of {}", 1e3 * result["seconds_per_half_iteration"].get<double>(),
+                         result["repeat"].get<int>(), 2 * result["iterations"].get<int>()));
+  print_line("left", fmt::format("marginal error {:.2g}, {} sums rescued", result["marginal_error"].get<double>(),
+                                 result["rescued"].get<std::uint64_t>()));
+  if (result.contains("saved")) print_line("written", printable(result["saved"].get<std::string>(), 200));
+  print_machine(result["machine"]);
+}
+
+void add_sinkhorn(CLI::App& parent, Context& context) {
+  auto* command = parent.add_subcommand("sinkhorn", "Half-iterations of Sinkhorn at a fixed cost: pairs per second");
+  command->footer("Example:\n  cpfm bench sinkhorn --points 10000 --threads 2");
+  const auto bench = std::make_shared<SinkhornBench>();
+  command->add_option("--points", bench->points, "Rows, and as many columns")
+      ->transform(whole_number(2, 1000000))
+      ->type_name("N")
+      ->capture_default_str();
+  command->add_option("--dim", bench->dim, "Dimensions of the latent points")
+      ->transform(whole_number(1, 8))
+      ->type_name("N")
+      ->capture_default_str();
+  command->add_option("--iterations", bench->iterations, "Iterations per run, of two half-iterations each")
+      ->transform(whole_number(1, 1000000))
+      ->type_name("N")
+      ->capture_default_str();
+  command->add_option("--repeat", bench->repeat, "Runs; their median counts")
+      ->transform(whole_number(1, 10000))
+      ->type_name("N")
+      ->capture_default_str();
+  command->add_option("--epsilon", bench->epsilon, "ε as a share of the cost scale")
+      ->type_name("E")
+      ->capture_default_str();
+  command->add_option("--drop", bench->drop, "Mass that tiles left out may hold; 0 computes every pair")
+      ->type_name("D")
+      ->capture_default_str();
+  command->add_flag("--double", bench->double_precision, "Sums in double instead of float");
+  command->add_option("--save", bench->save, "Also write the problem (w, p, y, ε), for another program to solve")
+      ->type_name("FILE");
+  command->callback([=, &context] {
+    check_drop(bench->drop);
+    check_epsilon(bench->epsilon);
+    const Json result = run_sinkhorn(*bench, context.seed);
+    if (context.json)
+      context.print(result);
+    else
+      print_sinkhorn(result);
+  });
+}
+
+struct GwotBench {
+  std::size_t points = 1000;
+  std::string kernel = "heat*label";
+  int dim = 2;
+  double drop = GwotOptions{}.drop, epsilon = GwotOptions{}.epsilon;
+};
+
+// Ten Gaussian clusters in 16 dimensions, labelled.
+Dataset clusters(std::size_t points, std::uint64_t seed) {
+  constexpr std::size_t kClasses = 10, kDim = 16;
+  Dataset data;
+  data.source = "clusters";
+  data.samples = FloatMatrix(points, kDim);
+  data.labels = Labels{std::vector<std::int32_t>(points), {}};
+  for (std::size_t c = 0; c < kClasses; ++c) data.labels->names.push_back(std::to_string(c));
+  for (std::size_t i = 0; i < points; ++i) {
+    const std::size_t c = i % kClasses;
+    Rng centre(seed, kCentreStream, c), noise(seed, kSampleStream, i);
+    for (std::size_t k = 0; k < kDim; ++k)
+      data.samples(i, k) = static_cast<float>(2 * centre.normal() + noise.normal());
+    data.labels->ids[i] = static_cast<std::int32_t>(c);
+  }
+  return data;
+}
+
+Json run_gwot(const GwotBench& bench, const Context& context) {
+  const Dataset data = clusters(bench.points, context.seed);
+  const auto progress = context.progress();
+  Stopwatch watch;
+  const auto kernel = make_kernel(bench.kernel, data, progress.get());
+  GwotProblem problem;
+  problem.w =
+      kernel_times(*kernel, std::vector<double>(bench.points, 1.0 / static_cast<double>(bench.points)), progress.get());
+  const double kernel_seconds = watch.lap();
+  const KernelFactor factor = factor_kernel(*kernel, {.seed = context.seed}, progress.get());
+  use_factor(problem, factor);
+  const double factor_seconds = watch.lap();
+  problem.y = draw_latent("gaussian", bench.points, {.dim = bench.dim, .seed = context.seed});
+  GwotOptions options;
+  options.epsilon = bench.epsilon;
+  options.drop = bench.drop;
+  options.seed = context.seed;
+  watch.lap();
+  GwotSolver solver(std::move(problem), options);
+  solver.run(0, progress.get());
+  const double solve_seconds = watch.lap();
+  const GwotState& state = solver.state();
+  return {{"benchmark", "gwot"},
+          {"points", bench.points},
+          {"dim", bench.dim},
+          {"kernel", kernel->expression()},
+          {"rank", factor.phi.cols() + factor.psi.cols()},
+          {"explained", factor.explained},
+          {"drop", bench.drop},
+          {"epsilon", state.epsilon},
+          {"objective", 2 * state.reduced},
+          {"objective_random", state.scale},
+          {"marginal_error", state.marginal_error},
+          {"half_iterations", state.half_iterations},
+          {"outer_iterations", state.outer_iterations},
+          {"starts", state.starts.size()},
+          {"status", to_string(state.status)},
+          {"seconds", {{"kernel", kernel_seconds}, {"factor", factor_seconds}, {"solve", solve_seconds}}},
+          {"machine", machine_facts()}};
+}
+
+void print_gwot(const Json& result) {
+  fmt::print("gwot: {} points, kernel {}, rank {}\n", result["points"].get<std::size_t>(),
+             printable(result["kernel"].get<std::string>(), 200), result["rank"].get<std::size_t>());
+  const Json& seconds = result["seconds"];
+  print_line("seconds", fmt::format("{:.3g} kernel, {:.3g} factor, {:.3g} solve", seconds["kernel"].get<double>(),
+                                    seconds["factor"].get<double>(), seconds["solve"].get<double>()));
+  print_line("objective", fmt::format("{:.6g}, of {:.6g} for the independent plan", result["objective"].get<double>(),
+                                      result["objective_random"].get<double>()));
+  print_line("steps", fmt::format("{} half-iterations, {} updates of A, {} starts: {}",
+                                  result["half_iterations"].get<std::uint64_t>(),
+                                  result["outer_iterations"].get<std::uint64_t>(), result["starts"].get<std::size_t>(),
+                                  result["status"].get<std::string>()));
+  print_machine(result["machine"]);
+}
+
+void add_gwot(CLI::App& parent, Context& context) {
+  auto* command = parent.add_subcommand("gwot", "A whole coupling of made-up clusters: kernel, factor, solve");
+  command->footer("Example:\n  cpfm bench gwot --points 5000 --kernel heat");
+  const auto bench = std::make_shared<GwotBench>();
+  command->add_option("--points", bench->points, "Samples in ten labelled clusters, and as many latent points")
+      ->transform(whole_number(20, 1000000))
+      ->type_name("N")
+      ->capture_default_str();
+  command->add_option("--dim", bench->dim, "Dimensions of the latent points")
+      ->transform(whole_number(1, 8))
+      ->type_name("N")
+      ->capture_default_str();
+  command->add_option("--kernel", bench->kernel, "What matters in the data")->type_name("EXPR")->capture_default_str();
+  command->add_option("--epsilon", bench->epsilon, "Last ε, as a share of the cost scale")
+      ->type_name("E")
+      ->capture_default_str();
+  command->add_option("--drop", bench->drop, "Mass that tiles left out may hold; 0 computes every pair")
+      ->type_name("D")
+      ->capture_default_str();
+  command->callback([=, &context] {
+    check_drop(bench->drop);
+    check_epsilon(bench->epsilon);
+    const Json result = run_gwot(*bench, context);
+    if (context.json)
+      context.print(result);
+    else
+      print_gwot(result);
+  });
+}
+
+}  // namespace
+
+void add_bench_command(CLI::App& app, Context& context) {
+  auto* command = app.add_subcommand("bench", "How fast this build is on this machine");
+  command->require_subcommand(1);
+  add_sinkhorn(*command, context);
+  add_gwot(*command, context);
+}
+
+}  // namespace cpfm::app

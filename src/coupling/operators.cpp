@@ -1,0 +1,95 @@
+// K M, the only way the solver sees the kernel: through a factor or exactly, on all rows or on some.
+#include <algorithm>
+
+#include "cpfm/gwot.hpp"
+#include "cpfm/parallel.hpp"
+#include "kernel/sample_kernel.hpp"
+
+namespace cpfm {
+namespace {
+
+constexpr std::size_t kGrain = 512;
+
+// out += Φ (Φᵀ m) · sign
+void add_factor_times(const FloatMatrix& phi, MatrixView<const double> m, double sign, MatrixView<double> out) {
+  const std::size_t rank = phi.cols(), d = m.cols;
+  if (rank == 0) return;
+  const std::vector<double> a = parallel_reduce(
+      m.rows, kGrain, std::vector<double>(rank * d, 0.0),
+      [&](std::size_t begin, std::size_t end) {
+        std::vector<double> part(rank * d, 0.0);
+        for (std::size_t i = begin; i < end; ++i) {
+          const float* row = phi.row(i).data();
+          for (std::size_t k = 0; k < d; ++k) {
+            const double value = m(i, k);
+            double* to = part.data() + k * rank;
+            for (std::size_t r = 0; r < rank; ++r) to[r] += value * double(row[r]);
+          }
+        }
+        return part;
+      },
+      [](std::vector<double> sum, const std::vector<double>& part) {
+        for (std::size_t r = 0; r < sum.size(); ++r) sum[r] += part[r];
+        return sum;
+      });
+  parallel_for(m.rows, kGrain, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      const float* row = phi.row(i).data();
+      for (std::size_t k = 0; k < d; ++k) {
+        const double* from = a.data() + k * rank;
+        double sum = 0;
+        for (std::size_t r = 0; r < rank; ++r) sum += double(row[r]) * from[r];
+        out(i, k) += sign * sum;
+      }
+    }
+  });
+}
+
+KernelTimes factor_times(std::shared_ptr<const KernelFactor> factor) {
+  return [factor = std::move(factor)](MatrixView<const double> m, MatrixView<double> out) {
+    std::fill_n(out.data, out.size(), 0.0);
+    add_factor_times(factor->phi, m, 1, out);
+    add_factor_times(factor->psi, m, -1, out);
+  };
+}
+
+FloatMatrix take_rows(const FloatMatrix& matrix, const std::vector<std::size_t>& rows) {
+  FloatMatrix taken(rows.size(), matrix.cols());
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    std::copy_n(matrix.row(rows[i]).data(), matrix.cols(), taken.row(i).data());
+  return taken;
+}
+
+KernelTimes kernel_operator(std::shared_ptr<const Kernel> kernel) {
+  return [kernel = std::move(kernel)](MatrixView<const double> m, MatrixView<double> out) {
+    const std::vector<double> product = kernel_times(*kernel, m);
+    std::copy(product.begin(), product.end(), out.data);
+  };
+}
+
+}  // namespace
+
+void use_factor(GwotProblem& problem, const KernelFactor& factor) {
+  problem.times = factor_times({std::shared_ptr<void>(), &factor});
+  problem.times_on = [&factor](const std::vector<std::size_t>& rows) {
+    auto part = std::make_shared<KernelFactor>();
+    part->phi = take_rows(factor.phi, rows);
+    if (factor.psi.cols() > 0) part->psi = take_rows(factor.psi, rows);
+    return factor_times(std::move(part));
+  };
+}
+
+void use_kernel(GwotProblem& problem, const Kernel& kernel) {
+  problem.times = kernel_operator({std::shared_ptr<void>(), &kernel});
+  problem.times_on = [&kernel](const std::vector<std::size_t>& rows) {
+    const auto block = [&kernel, rows](std::span<const std::size_t> columns, std::size_t begin, std::size_t end,
+                                       MatrixView<float> out) {
+      std::vector<std::size_t> columns_there;
+      for (const std::size_t c : columns) columns_there.push_back(rows[c]);
+      evaluate_rows(kernel, columns_there, std::span(rows).subspan(begin, end - begin), out);
+    };
+    return kernel_operator(make_kernel(rows.size(), block, kernel.definiteness(), kernel.expression()));
+  };
+}
+
+}  // namespace cpfm
