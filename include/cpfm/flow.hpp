@@ -1,0 +1,144 @@
+// Stage 2: dual conditional flow matching. One network u(x, y, t, r) learns from the pairs of a coupling to flow both
+// ways: y ~ p(y | x) embeds, x ~ p(x | y) generates. Torch stays behind this header; what implements it is cpfm::flow.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cpfm/data.hpp"
+#include "cpfm/matrix.hpp"
+#include "cpfm/progress.hpp"
+
+namespace cpfm {
+
+// The drift network. A U-Net for pictures, a residual MLP for vectors.
+struct NetworkOptions {
+  std::string kind = "auto";  // unet, mlp; auto: unet where samples are pictures
+  // U-Net: base width, residual blocks per level, width of each level in units of the base, true spatial sizes that get
+  // attention, its heads.
+  int model_channels = 64, num_res_blocks = 2;
+  std::vector<int> channel_mult = {1, 2, 2, 2};
+  std::vector<int> attention_resolutions = {16};
+  int num_heads = 4;
+  double dropout = 0;
+  // MLP: hidden width, residual blocks of the encoder and again of the decoder.
+  int width = 256, depth = 4;
+  // How t, y and r reach the blocks: film scales and shifts the normalised features; concat is the paper's form.
+  std::string conditioning = "film";
+  // Where v_y comes from: deep (a residual MLP on what the encoder makes of x alone) or paper (y(t) and t go through
+  // the encoder too, a linear layer at the bottleneck).
+  std::string head = "deep";
+  int head_width = 512, head_depth = 4;
+  // Random Fourier features of y, at most this frequency; 0 features: y itself, as in the paper.
+  int fourier_features = 64;
+  double fourier_scale = 4;
+};
+
+// The paper's configurations (mnist, cifar10, tinyimagenet, afhq) and small ones (tiny, small, table); throws
+// cpfm::Error with the names there are.
+NetworkOptions network_preset(const std::string& name);
+std::vector<std::string> network_presets();
+
+struct TrainOptions {
+  NetworkOptions network;
+  std::string interpolant = "linear";  // linear, trigonometric, variance-preserving
+  double alpha = 0.5;                  // share of role 1 (y given x) in a batch and in the loss; in (0, 1)
+  int batch = 128;
+  int y_draws = 8;  // (y(0), t) per x of role 1 with the deep head; 1 with the paper's
+  double learning_rate = 1e-4, weight_decay = 0.01;
+  int warmup = 500;  // steps to the full learning rate
+  double ema = 0.9999, clip = 1;
+  // What ends training; the first one reached. 0: no limit of that kind; at least one is needed.
+  double epochs = 0;
+  std::uint64_t steps = 0;
+  double minutes = 0;
+  double validation = 0.05;  // share of the samples held out to measure the loss; 0: none
+  std::uint64_t seed = 1;
+  std::string device = "auto";     // auto, cpu, cuda, cuda:1 …
+  std::string precision = "auto";  // float32, bfloat16; auto: bfloat16 on a GPU that has it
+  double checkpoint_minutes = 3;
+};
+
+// What training learns from.
+struct TrainData {
+  MatrixView<const float> samples;  // n × D, already standardised
+  std::optional<ImageShape> image;
+  MatrixView<const float> latent;   // m × d
+  // Pairs (sample, latent point) of an epoch; called from another thread while the previous epoch runs.
+  std::function<std::vector<std::pair<std::uint32_t, std::uint32_t>>(std::uint64_t epoch)> pairs;
+};
+
+// What a model remembers besides its weights.
+struct ModelFacts {
+  NetworkOptions network;
+  std::string interpolant, latent, kernel;
+  std::optional<ImageShape> image;
+  std::optional<std::array<float, 2>> value_range;  // black and white of the samples as they were
+  std::size_t dim = 0, latent_dim = 0;
+  Standardizer standardizer;
+  std::vector<std::string> label_names, feature_names;
+  std::uint64_t parameters = 0, steps = 0;
+  std::string training;  // the options of training, as JSON
+};
+
+struct SampleOptions {
+  std::string method = "midpoint";  // euler, midpoint, heun, rk4, dopri5
+  int steps = 20;                   // of the fixed-step methods
+  std::string grid = "uniform";     // times of the steps: uniform, quadratic (finer towards the data)
+  double tolerance = 1e-4;          // of dopri5, relative and absolute
+  std::size_t batch = 0;            // 0: chosen by memory
+  std::uint64_t seed = 1;
+  Progress* progress = nullptr;
+};
+
+// A trained model. Sample i depends on (seed, i, its input) alone, not on the batch it is in.
+class FlowModel {
+ public:
+  virtual ~FlowModel() = default;
+  virtual const ModelFacts& facts() const = 0;
+  virtual std::string device() const = 0;
+  // y ~ p(y | x) for raw samples (as they are in the data file): draws × d for each, (n · draws) × d in all.
+  virtual FloatMatrix embed(MatrixView<const float> samples, std::size_t draws, const SampleOptions& options) = 0;
+  // x ~ p(x | y), in the units of the data file.
+  virtual FloatMatrix generate(MatrixView<const float> y, const SampleOptions& options) = 0;
+  // log p(y | x) of given pairs, by the change of variables.
+  virtual std::vector<double> log_density(MatrixView<const float> samples, MatrixView<const float> y,
+                                          const SampleOptions& options) = 0;
+};
+
+struct TrainState {
+  std::uint64_t steps = 0, epoch = 0;
+  double loss_x = 0, loss_y = 0;                          // means since the last report
+  std::optional<double> validation_x, validation_y;       // of the averaged weights, last time they were measured
+  double images_per_second = 0, seconds = 0;              // of training alone, all runs together
+  bool done = false;
+};
+
+// Training as an object: step it, look at it, save it, go on.
+class Trainer {
+ public:
+  virtual ~Trainer() = default;
+  virtual bool step() = 0;  // false when the budget is spent
+  // Steps until done. `report` is called about every second; a checkpoint is written to `checkpoint` every few minutes
+  // and on an interrupt. A loss that is not finite ends it with cpfm::Error, the last good checkpoint kept.
+  virtual void run(const std::filesystem::path& checkpoint, const std::function<void(const TrainState&)>& report,
+                   Progress* progress) = 0;
+  virtual const TrainState& state() const = 0;
+  virtual void save_checkpoint(const std::filesystem::path& file) const = 0;
+  // Throws cpfm::Error naming what differs when the options or the data are others.
+  virtual void load_checkpoint(const std::filesystem::path& file) = 0;
+  // The averaged weights and everything needed to use them; `facts` is completed by what training knows.
+  virtual void save_model(const std::filesystem::path& file, ModelFacts facts) const = 0;
+};
+
+std::unique_ptr<Trainer> make_trainer(const TrainData& data, const TrainOptions& options);
+std::unique_ptr<FlowModel> load_model(const std::filesystem::path& file, const std::string& device = "auto");
+
+}  // namespace cpfm
