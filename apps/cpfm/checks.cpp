@@ -93,6 +93,25 @@ void check_extension(const char* option, const std::string& file, const std::vec
   }
 }
 
+void check_different(const std::vector<std::pair<std::string, std::string>>& files) {
+  namespace fs = std::filesystem;
+  const auto canonical = [](const std::string& file) {
+    std::error_code ignored;
+    const fs::path path = fs::weakly_canonical(file, ignored);
+    return path.empty() ? fs::path(file) : path;
+  };
+  for (std::size_t a = 0; a < files.size(); ++a) {
+    for (std::size_t b = a + 1; b < files.size(); ++b) {
+      std::error_code ignored;
+      if (files[a].second.empty() || files[b].second.empty() || fs::is_other(files[b].second, ignored)) continue;
+      if (canonical(files[a].second) == canonical(files[b].second)) {
+        throw Error(files[b].first, fmt::format("{} is also {}", printable(files[b].second, 200), files[a].first),
+                    "name different files");
+      }
+    }
+  }
+}
+
 void refuse_empty_texts(CLI::App& app) {
   for (CLI::Option* option : app.get_options()) {
     if (option->get_expected_max() == 0) continue;  // a flag

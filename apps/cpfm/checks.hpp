@@ -23,6 +23,9 @@ void check_writable(const char* option, const std::string& file);
 // And unless it ends in one of these (".png").
 void check_extension(const char* option, const std::string& file, const std::vector<std::string>& extensions);
 
+// Throws cpfm::Error where two of the files named by these options are the same one; empty names are none.
+void check_different(const std::vector<std::pair<std::string, std::string>>& files);
+
 // Makes every option and positional of `app` and its commands refuse an empty text.
 void refuse_empty_texts(CLI::App& app);
 

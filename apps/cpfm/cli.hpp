@@ -11,7 +11,9 @@
 
 #include "cpfm/coupling.hpp"
 #include "cpfm/data.hpp"
+#include "cpfm/flow.hpp"
 #include "cpfm/progress.hpp"
+#include "flow/entry.hpp"
 
 namespace cpfm::app {
 
@@ -35,10 +37,13 @@ struct DataOptions {
   double test_fraction = 0.2;
 
   void add_to(CLI::App& command);
-  // Reads, takes the part asked for, standardizes.
-  Dataset load(const Context& context) const;
+  // Reads, takes the part asked for, standardizes; `applied` gets how.
+  Dataset load(const Context& context, Standardizer* applied = nullptr) const;
+  // The same without the option --standardize, for commands whose model knows the scale.
+  void add_unscaled_to(CLI::App& command);
 
  private:
+  void add_to(CLI::App& command, bool with_scale);
   // Options that were given but mean nothing for what was read.
   void warn_of_unused(const Dataset& data) const;
 
@@ -58,9 +63,38 @@ struct CoupleArguments {
   std::string algorithm_ = "cpfm", weights_, latent_weights_;
 };
 
+// The options of stage 2.
+struct TrainArguments {
+  TrainOptions options;
+  std::string pairs = "exact";  // exact, interpolated, mixture
+
+  void add_to(CLI::App& command);
+  // What the library wants for this data; `flow` knows the presets.
+  TrainOptions resolve(const Context& context, const Dataset& data, FlowEntry& flow) const;
+
+ private:
+  std::string preset_ = "auto", channel_mult_, attention_resolutions_;
+  const CLI::App* command_ = nullptr;
+};
+
+// The options of sampling.
+struct SampleArguments {
+  SampleOptions options;
+  std::string device = "auto";
+
+  void add_to(CLI::App& command);
+  SampleOptions resolve(const Context& context, Progress* progress) const;
+};
+
 // Each adds its subcommand; the chosen one's callback does the work.
 void add_bench_command(CLI::App& app, Context& context);
 void add_couple_command(CLI::App& app, Context& context);
+void add_fit_command(CLI::App& app, Context& context);
+void add_train_command(CLI::App& app, Context& context);
+void add_embed_command(CLI::App& app, Context& context);
+void add_generate_command(CLI::App& app, Context& context);
+void add_reconstruct_command(CLI::App& app, Context& context);
+void add_evaluate_command(CLI::App& app, Context& context);
 void add_data_command(CLI::App& app, Context& context);
 void add_info_command(CLI::App& app, Context& context);
 

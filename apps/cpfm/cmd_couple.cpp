@@ -22,8 +22,9 @@ struct Outputs {
   std::string checkpoint() const { return file + ".partial"; }
 };
 
-void check_outputs(const Outputs& out) {
+void check_outputs(const Outputs& out, const std::string& data) {
   check_writable("--output", out.file);
+  check_different({{"DATA", data}, {"--output", out.file}, {"--embedding", out.embedding}, {"--png", out.png}});
   if (!out.embedding.empty()) {
     check_extension("--embedding", out.embedding, {".npy", ".csv"});
     check_writable("--embedding", out.embedding);
@@ -88,8 +89,11 @@ void print_result(const CoupleSummary& s, const Outputs& out) {
                               s.dim == 1 ? "" : "s"));
   line("kernel", s.rank == 0 ? s.kernel + ", exact"
                              : fmt::format("{}; rank {} explains {:.1f} %", s.kernel, s.rank, 100 * s.explained));
-  line("objective", fmt::format("{:.5g}, {:.1f} % of a random coupling's {:.5g}", s.objective,
-                                100 * s.objective / s.objective_random, s.objective_random));
+  // A share means something for a cost that is positive.
+  const bool positive = s.objective > 0 && s.objective_random > 0;
+  line("objective", fmt::format("{:.5g}, {}a random coupling's {} {:.5g}", s.objective,
+                                positive ? fmt::format("{:.1f} % of ", 100 * s.objective / s.objective_random) : "",
+                                positive ? "" : "is", s.objective_random));
   line("status", fmt::format("{} at ε = {:.3g}, marginal error {:.1e}", s.status, s.epsilon, s.marginal_error));
   if (s.starts.size() > 1) {
     const auto [least, most] = std::minmax_element(s.starts.begin(), s.starts.end());
@@ -105,7 +109,7 @@ void print_result(const CoupleSummary& s, const Outputs& out) {
 
 void run(const DataOptions& data_options, const CoupleArguments& arguments, const Outputs& out,
          const Context& context) {
-  check_outputs(out);
+  check_outputs(out, data_options.source);
   const Dataset data = data_options.load(context);
   CoupleOptions options = arguments.resolve(context, data.size());
   options.checkpoint = out.checkpoint();
@@ -124,6 +128,8 @@ void run(const DataOptions& data_options, const CoupleArguments& arguments, cons
     }
   }();
   coupling.save(out.file);
+  std::error_code ignored;
+  std::filesystem::remove(options.checkpoint, ignored);
   if (!out.embedding.empty() || !out.png.empty()) {
     const FloatMatrix y = coupling.embed_all(data, out.barycentric, context.seed, progress.get());
     if (!out.embedding.empty()) write_embedding(out.embedding, y, data);

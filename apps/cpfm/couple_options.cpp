@@ -69,9 +69,9 @@ void CoupleArguments::add_to(CLI::App& command) {
       ->check(positive_number())
       ->capture_default_str()
       ->group(how);
-  command.add_option("--epsilon-start", solver.epsilon_start, "Where it starts; it is halved on the way")
+  command
+      .add_option("--epsilon-start", solver.epsilon_start, "Where it starts, to be halved (default: 0.08 of the scale)")
       ->check(positive_number())
-      ->capture_default_str()
       ->group(how);
   command.add_flag("--absolute-epsilon", solver.absolute, "Take both in units of the cost itself")->group(how);
   command.add_option("--algorithm", algorithm_, "cpfm, or paper: one start at A = 0 and the printed stopping rule")

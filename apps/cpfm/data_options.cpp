@@ -50,7 +50,10 @@ void hint_at_download(const std::string& source) {
 
 }  // namespace
 
-void DataOptions::add_to(CLI::App& command) {
+void DataOptions::add_to(CLI::App& command) { add_to(command, true); }
+void DataOptions::add_unscaled_to(CLI::App& command) { add_to(command, false); }
+
+void DataOptions::add_to(CLI::App& command, bool with_scale) {
   command_ = &command;
   command.add_option("DATA", source, "A file or folder, - for CSV on stdin, or the built-in digits")->required();
   const char* group = "Reading DATA";
@@ -85,7 +88,8 @@ void DataOptions::add_to(CLI::App& command) {
       ->group(group);
   add_choice("--image-fit", image_fit_, {"crop", "stretch", "pad"}, "How pictures meet the square");
   add_choice("--image-color", image_color_, {"auto", "grey", "color"}, "Channels of the pictures of a folder");
-  add_choice("--standardize", standardize, {"none", "unit", "zscore", "image"}, "Bring values to a common scale");
+  if (with_scale)
+    add_choice("--standardize", standardize, {"none", "unit", "zscore", "image"}, "Bring values to a common scale");
   add_choice("--part", part, {"all", "train", "test"}, "Which part of a random split by --seed to take");
   command.add_option("--test-fraction", test_fraction, "Share of the samples in the test part")
       ->check(proper_fraction())
@@ -104,7 +108,7 @@ void DataOptions::warn_of_unused(const Dataset& data) const {
   for (const char* option : {"--image-size", "--image-fit", "--image-color"}) warn(option, pictures);
 }
 
-Dataset DataOptions::load(const Context& context) const {
+Dataset DataOptions::load(const Context& context, Standardizer* applied) const {
   ReadOptions options = read;
   const auto progress = context.progress();
   options.progress = progress.get();
@@ -140,6 +144,7 @@ Dataset DataOptions::load(const Context& context) const {
     if (part == "test") data = std::move(test);
   }
   scale.apply(data.samples.view());
+  if (applied != nullptr) *applied = scale;
   if (mode == Standardize::kImage)
     data.value_range = {-1, 1};
   else if (mode != Standardize::kNone)

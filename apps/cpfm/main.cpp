@@ -140,6 +140,9 @@ int run(int argc, char** argv) {
   CLI::App app("CPFM: controllable dimension reduction that can go back.", "cpfm");
   app.footer(
       "Examples:\n"
+      "  cpfm fit digits -o run\n"
+      "  cpfm embed run/model.cpfm digits -o y.npy\n"
+      "  cpfm generate run/model.cpfm --grid 10 -o grid.png\n"
       "  cpfm couple digits -o digits.cpfm --png map.png\n"
       "  cpfm data info digits --png digits.png\n"
       "  cpfm data get mnist\n"
@@ -171,7 +174,13 @@ int run(int argc, char** argv) {
   app.add_flag("--dump-config", dump_config, "Print the effective options as TOML and do nothing else")
       ->configurable(false)
       ->group(group);
+  add_fit_command(app, context);
   add_couple_command(app, context);
+  add_train_command(app, context);
+  add_embed_command(app, context);
+  add_generate_command(app, context);
+  add_reconstruct_command(app, context);
+  add_evaluate_command(app, context);
   add_data_command(app, context);
   add_info_command(app, context);
   add_bench_command(app, context);

@@ -30,7 +30,8 @@ struct CoupleOptions {
   // Masses of the samples and the latent points, positive, sum 1; empty: uniform.
   std::vector<double> weights, latent_weights;
   std::uint64_t seed = 1;
-  // Where an interrupted run leaves its state (and, every minute, a running one); empty: nowhere. Removed when done.
+  // Where an interrupted run leaves its state, and a running one every minute or so; empty: nowhere. It is there when
+  // couple() returns, too: remove it once the coupling is saved. One that is there already is refused, unless resuming.
   std::filesystem::path checkpoint;
   bool resume = false;  // go on from `checkpoint`, which must be of the same data and options
 };
@@ -48,6 +49,11 @@ struct CoupleSummary {
   std::vector<double> starts;  // objective each start reached at the coarsest ε
   double dropped_bound = 0;
   std::string status;
+  // How the run went, after every update of A on all samples; not in the JSON.
+  struct Moment {
+    double half_iterations, epsilon, objective;  // of the factored kernel
+  };
+  std::vector<Moment> history;
   double seconds_kernel = 0, seconds_factor = 0, seconds_solve = 0;
   std::uint64_t seed = 0;
 };
@@ -105,7 +111,7 @@ Interpolation interpolate(const Dataset& coupled, const Dataset& points, std::si
 // Pairs (sample of the data, latent point) that stage 2 learns from, one epoch at a time in one streaming pass.
 class PairSampler {
  public:
-  // Every coupled sample with one draw of its row.
+  // Every coupled sample with one draw of its row; where masses differ, as many samples drawn by them.
   explicit PairSampler(const Coupling& coupling);
   // Every point with a draw from the interpolated plan; a share `plan_share` of the pairs is drawn from the plan
   // itself instead (the paper's mixture, ½; 0: the interpolation alone).

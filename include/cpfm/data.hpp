@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -118,6 +119,8 @@ struct Standardizer {
   void apply(MatrixView<float> samples) const;
   void invert(MatrixView<float> samples) const;
 };
+// What applying `first` and then `second` does, as one.
+Standardizer compose(const Standardizer& first, const Standardizer& second);
 
 // Writers. Each writes a temporary file first and renames it, so a failure or an interrupt leaves what was there
 // before.
@@ -137,6 +140,14 @@ struct GridOptions {
 // Rows of `images` as one PNG contact sheet.
 void write_png_grid(const std::filesystem::path& file, MatrixView<const float> images, ImageShape shape,
                     const GridOptions& options = {});
+// The bytes of the file that write_png_grid() writes.
+std::vector<std::byte> png_grid_bytes(MatrixView<const float> images, ImageShape shape,
+                                      const GridOptions& options = {});
+// Originals above what became of them, for a sheet of that many `columns`: a row of originals, the row of their
+// reconstructions, the next row of originals, … Both are n × d, n ≥ 1; row i of one belongs to row i of the other. What
+// is missing in the last two rows is filled with the middle of `range`, which a grid of that range shows as grey.
+FloatMatrix interleave_pairs(MatrixView<const float> originals, MatrixView<const float> reconstructions,
+                             std::size_t columns, std::array<float, 2> range = {0, 255});
 
 // The known downloadable datasets.
 struct RemoteDataset {

@@ -2,6 +2,7 @@
 // ways: y ~ p(y | x) embeds, x ~ p(x | y) generates. Torch stays behind this header; what implements it is cpfm::flow.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -52,8 +53,11 @@ struct TrainOptions {
   double alpha = 0.5;                  // share of role 1 (y given x) in a batch and in the loss; in (0, 1)
   int batch = 128;
   int y_draws = 8;  // (y(0), t) per x of role 1 with the deep head; 1 with the paper's
-  double learning_rate = 1e-4, weight_decay = 0.01;
-  int warmup = 500;  // steps to the full learning rate
+  // The rate rises over `warmup` steps, then stays (constant) or falls to nothing with the budget (cosine). The paper
+  // has 1e-4, constant.
+  double learning_rate = 5e-4, weight_decay = 0.01;
+  std::string schedule = "cosine";
+  int warmup = 200;
   double ema = 0.9999, clip = 1;
   // What ends training; the first one reached. 0: no limit of that kind; at least one is needed.
   double epochs = 0;
@@ -70,9 +74,10 @@ struct TrainOptions {
 struct TrainData {
   MatrixView<const float> samples;  // n × D, already standardised
   std::optional<ImageShape> image;
-  MatrixView<const float> latent;   // m × d
+  MatrixView<const float> latent;  // m × d
   // Pairs (sample, latent point) of an epoch; called from another thread while the previous epoch runs.
   std::function<std::vector<std::pair<std::uint32_t, std::uint32_t>>(std::uint64_t epoch)> pairs;
+  std::string identity;  // of samples and pairs, so that a checkpoint is not continued with others
 };
 
 // What a model remembers besides its weights.
@@ -115,9 +120,9 @@ class FlowModel {
 
 struct TrainState {
   std::uint64_t steps = 0, epoch = 0;
-  double loss_x = 0, loss_y = 0;                          // means since the last report
-  std::optional<double> validation_x, validation_y;       // of the averaged weights, last time they were measured
-  double images_per_second = 0, seconds = 0;              // of training alone, all runs together
+  double loss_x = 0, loss_y = 0;                     // means since the last report
+  std::optional<double> validation_x, validation_y;  // of the averaged weights, last time they were measured
+  double images_per_second = 0, seconds = 0;         // of training alone, all runs together
   bool done = false;
 };
 
@@ -137,6 +142,21 @@ class Trainer {
   // The averaged weights and everything needed to use them; `facts` is completed by what training knows.
   virtual void save_model(const std::filesystem::path& file, ModelFacts facts) const = 0;
 };
+
+// A judge of classes, trained on labelled data: what a reconstruction is of, by a network that never saw the model.
+struct ClassifierOptions {
+  int epochs = 6;
+  std::uint64_t seed = 1;
+  std::string device = "auto";
+};
+class Classifier {
+ public:
+  virtual ~Classifier() = default;
+  // Class of each raw sample, as an index into the names of the training data's labels.
+  virtual std::vector<std::int32_t> predict(MatrixView<const float> samples) = 0;
+};
+std::unique_ptr<Classifier> train_classifier(const Dataset& data, const ClassifierOptions& options = {},
+                                             Progress* progress = nullptr);
 
 std::unique_ptr<Trainer> make_trainer(const TrainData& data, const TrainOptions& options);
 std::unique_ptr<FlowModel> load_model(const std::filesystem::path& file, const std::string& device = "auto");

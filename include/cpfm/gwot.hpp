@@ -44,9 +44,11 @@ struct GwotOptions {
     kPaper,  // A = 0, one start, Sinkhorn solved before each update of A, the printed stopping rule (with the 1/n in w)
   };
   Algorithm algorithm = Algorithm::kCpfm;
-  // ε in units of the cost scale, which is the objective of the independent plan (objective_random); > 0. The run
-  // starts at epsilon_start and halves down to epsilon.
-  double epsilon = 0.002, epsilon_start = 0.08;
+  // ε in units of the cost scale, > 0: the objective of the independent plan, or, where that is small because w is,
+  // what the quadratic part can reach (GwotState::scale). The run starts at epsilon_start (0: 0.08 of the scale) and
+  // halves down to epsilon. 0.08 is coarse enough that what a start reaches there orders the starts as their final
+  // values do.
+  double epsilon = 0.002, epsilon_start = 0;
   bool absolute = false;  // the two are absolute instead
   // A level of ε ends when R + ε Σ π log π falls by less than this share of R, three times in a row; in (0, 1).
   double tolerance = 1e-4;
@@ -55,7 +57,8 @@ struct GwotOptions {
   // Random starts at epsilon_start besides A = 0, on at most start_points points; the best is refined.
   int starts = 12;
   std::size_t start_points = 2000;
-  // Half-iterations in all on the full problem; 0: no limit.
+  // Half-iterations on the full problem (those of starts on a subsample do not count); 0: no limit. At least one update
+  // is made.
   std::uint64_t max_half_iterations = 0;
   // Bisection of ε after a precision failure ends at this distance, as a share of the last stable ε.
   double epsilon_resolution = 0.05;
@@ -77,7 +80,7 @@ struct GwotState {
   double merit = 0;           // R + ε Σ π log π, which never rises within a level beyond its marginal error
   double marginal_error = 0;  // L1, of the columns (rows are exact)
   double duality_gap = 0;     // primal minus dual value of the inner problem when its columns were last looked at
-  double scale = 0;           // objective of the independent plan
+  double scale = 0;           // the unit of ε
   std::uint64_t half_iterations = 0, outer_iterations = 0, rescued = 0, pairs = 0;
   double dropped = 0;          // bound on the mass left out by truncation
   std::vector<double> starts;  // objective 2 R each start reached at epsilon_start; the first is A = 0
@@ -99,8 +102,8 @@ class GwotSolver {
                  const std::function<void()>& after_step = {});
   const GwotState& state() const;
 
-  // The plan, as potentials in base 2 over the cost of state().epsilon: log2 π_ij = F_i + G_j - C_ij / (ε ln 2) with
-  // C_ij = w_i |y_j|² - 2 <p_i, y_j>.
+  // The last plan that was taken, as potentials in base 2 over the cost of state().epsilon: log2 π_ij = F_i + G_j -
+  // C_ij / (ε ln 2) with C_ij = w_i |y_j|² - 2 <p_i, y_j>.
   std::span<const double> row_potential() const;
   std::span<const double> column_potential() const;
   MatrixView<const double> p() const;      // n × d
@@ -108,7 +111,8 @@ class GwotSolver {
   std::span<const double> second() const;  // n: Σ_j π_ij |y_j|²
   MatrixView<const float> y() const;       // centred
 
-  // The whole state; load() into a solver of the same problem and options goes on to the same bytes.
+  // The whole state; load() into a solver of the same problem and options goes on to the same bytes. What is saved
+  // lives in the solver until the next save(): write the file before that.
   void save(TensorFileWriter& file) const;
   void load(const TensorFile& file);
 

@@ -53,7 +53,7 @@ std::string describe_run(const CoupleOptions& o, const std::string& kernel, std:
               {"max-half-iterations", std::to_string(s.max_half_iterations)},
               {"drop", text(s.drop)},
               {"double", s.double_precision ? "yes" : "no"}}
-      .dump();
+      .dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 void save_checkpoint(const std::filesystem::path& file, const GwotSolver& solver, const std::string& run) {
@@ -85,11 +85,6 @@ void load_checkpoint(const std::filesystem::path& file, GwotSolver& solver, cons
   if (!differing.empty())
     throw Error(file.string(), "belongs to another run: " + differing, "give the same data and options, or start anew");
   solver.load(saved);
-}
-
-void remove_checkpoint(const std::filesystem::path& file) {
-  std::error_code ignored;
-  std::filesystem::remove(file, ignored);
 }
 
 }  // namespace cpfm

@@ -16,6 +16,5 @@ std::string describe_run(const CoupleOptions& options, const std::string& kernel
 void save_checkpoint(const std::filesystem::path& file, const GwotSolver& solver, const std::string& run);
 // Throws cpfm::Error that names what differs between this run and the saved one.
 void load_checkpoint(const std::filesystem::path& file, GwotSolver& solver, const std::string& run);
-void remove_checkpoint(const std::filesystem::path& file);
 
 }  // namespace cpfm

@@ -68,16 +68,18 @@ std::vector<double> uniform_or(const std::vector<double>& mass, std::size_t coun
   return mass.empty() ? std::vector<double>(count, 1.0 / static_cast<double>(count)) : mass;
 }
 
-void run_solver(GwotSolver& solver, const CoupleOptions& options, const std::string& identity, Progress* progress) {
-  const auto save = [&] { save_checkpoint(options.checkpoint, solver, identity); };
-  if (options.checkpoint.empty()) {
-    solver.run(0, progress);
-    return;
-  }
+void run_solver(GwotSolver& solver, const CoupleOptions& options, const std::string& identity,
+                std::vector<CoupleSummary::Moment>& history, Progress* progress) {
+  const auto save = [&] {
+    if (!options.checkpoint.empty()) save_checkpoint(options.checkpoint, solver, identity);
+  };
   constexpr double kEvery = 60;
   Stopwatch since_save;
   try {
     solver.run(0, progress, [&] {
+      const GwotState& state = solver.state();
+      if (state.outer_iterations > 0)
+        history.push_back({static_cast<double>(state.half_iterations), state.epsilon, 2 * state.reduced});
       if (since_save.seconds() < kEvery) return;
       save();
       since_save = {};
@@ -86,6 +88,7 @@ void run_solver(GwotSolver& solver, const CoupleOptions& options, const std::str
     save();
     throw;
   }
+  save();  // what follows takes time too, and can be interrupted
 }
 
 }  // namespace
@@ -98,6 +101,10 @@ Coupling couple(const Dataset& data, const CoupleOptions& options, Progress* pro
   if (!rows.empty() && !options.weights.empty())
     throw Error("weights", "masses and a subsample exclude each other", "couple all samples, or leave the masses out");
 
+  if (!options.checkpoint.empty() && !options.resume && std::filesystem::exists(options.checkpoint)) {
+    throw Error(options.checkpoint.string(), "holds an unfinished run",
+                "go on with it by --resume, or remove it to start anew");
+  }
   LatentOptions law = options.latent_options;
   law.seed = options.seed;
   FloatMatrix latent = draw_latent(options.latent, options.latent_points == 0 ? n : options.latent_points, law);
@@ -111,8 +118,15 @@ Coupling couple(const Dataset& data, const CoupleOptions& options, Progress* pro
   CoupleSummary summary;
   Stopwatch kernel_time;
   const auto kernel = make_kernel(options.kernel.empty() ? default_kernel(used) : options.kernel, used, progress);
+  if (!rows.empty() && !kernel->extends()) {
+    throw Error(
+        "subsample",
+        fmt::format("{} is defined on the coupled samples only, so others cannot be placed", kernel->expression()),
+        "couple all samples, or choose another kernel");
+  }
   GwotProblem problem;
-  problem.w = kernel_times(*kernel, row_mass, progress);
+  const std::vector<double> w = kernel_times(*kernel, row_mass, progress);
+  problem.w = w;
   summary.seconds_kernel = kernel_time.seconds();
 
   Stopwatch factor_time;
@@ -120,8 +134,13 @@ Coupling couple(const Dataset& data, const CoupleOptions& options, Progress* pro
   if (options.exact) {
     use_kernel(problem, *kernel);
   } else {
-    factor = factor_kernel(*kernel, options.factor, progress);
+    FactorOptions factor_options = options.factor;
+    factor_options.seed = options.seed;
+    factor = factor_kernel(*kernel, factor_options, progress);
     use_factor(problem, factor);
+    // w of the factored kernel: the problem solved is then that of one kernel, and new points, whose w comes from the
+    // factor as well, fit into it. (The objective, which is reported with the kernel itself, does not suffer.)
+    if (by_pivots(factor)) problem.times({row_mass.data(), n, 1}, {problem.w.data(), n, 1});
     summary.rank = factor.phi.cols() + factor.psi.cols();
     summary.explained = factor.explained;
     summary.max_residual = factor.max_residual;
@@ -132,7 +151,7 @@ Coupling couple(const Dataset& data, const CoupleOptions& options, Progress* pro
   std::copy_n(latent.data(), latent.size(), problem.y.data());
   problem.row_mass = row_mass;
   problem.column_mass = column_mass;
-  const std::vector<double> w = problem.w;
+  const std::vector<double> solved_w = problem.w;
   GwotOptions solver_options = options.solver;
   solver_options.seed = options.seed;
   const std::uint64_t identity_of_data = fingerprint(data);
@@ -140,7 +159,7 @@ Coupling couple(const Dataset& data, const CoupleOptions& options, Progress* pro
   Stopwatch solve_time;
   GwotSolver solver(std::move(problem), solver_options);
   if (options.resume) load_checkpoint(options.checkpoint, solver, identity);
-  run_solver(solver, options, identity, progress);
+  run_solver(solver, options, identity, summary.history, progress);
   summary.seconds_solve = solve_time.seconds();
   const GwotState& state = solver.state();
   if (state.status == GwotStatus::kNonFiniteInput)
@@ -152,7 +171,7 @@ Coupling couple(const Dataset& data, const CoupleOptions& options, Progress* pro
   }
   PlanParts parts;
   parts.epsilon = state.epsilon;
-  parts.w = w;
+  parts.w = solved_w;
   parts.p.assign(solver.p().data, solver.p().data + solver.p().size());
   parts.row_potential.assign(solver.row_potential().begin(), solver.row_potential().end());
   parts.column_potential.assign(solver.column_potential().begin(), solver.column_potential().end());
@@ -196,7 +215,6 @@ Coupling couple(const Dataset& data, const CoupleOptions& options, Progress* pro
       summary, Plan(std::move(parts)), std::move(latent), std::move(centre), std::move(rows), identity_of_data, {}};
   if (kernel->extends())
     coupling.placement = make_placement(used, *kernel, factor, row_mass, mean, km, coupling.plan.parts().p);
-  if (!options.checkpoint.empty()) remove_checkpoint(options.checkpoint);
   return coupling;
 }
 

@@ -2,6 +2,7 @@
 // JSON in the metadata.
 #include <fmt/format.h>
 
+#include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -45,7 +46,10 @@ Json as_json(const CoupleSummary& s) {
 CoupleSummary parse_summary(const std::string& text) {
   CoupleSummary s;
   const Json j = Json::parse(text);
-  const auto take = [&](const char* key, auto& to) { j.at(key).get_to(to); };
+  // What is not finite is null in JSON.
+  const auto take = [&](const char* key, auto& to) {
+    if (!j.at(key).is_null()) j.at(key).get_to(to);
+  };
   take("n", s.n);
   take("m", s.m);
   take("dim", s.dim);
@@ -125,7 +129,7 @@ void Coupling::save(const std::filesystem::path& file) const {
   const std::size_t n = parts.w.size(), m = parts.column_mass.size(), d = centre.size();
   TensorFileWriter writer;
   writer.set_metadata("cpfm.kind", kKind);
-  writer.set_metadata("summary", as_json(summary).dump());
+  writer.set_metadata("summary", as_json(summary).dump(-1, ' ', false, Json::error_handler_t::replace));
   writer.set_metadata("data_fingerprint", fmt::format("{:016x}", data_fingerprint));
   const std::vector<double> epsilon{parts.epsilon};
   add_values(writer, "plan.epsilon", {1}, epsilon);
@@ -138,6 +142,10 @@ void Coupling::save(const std::filesystem::path& file) const {
   add_values(writer, "plan.column_mass", {m}, parts.column_mass);
   writer.add("latent", {m, d}, latent.values());
   add_values(writer, "latent.centre", {d}, centre);
+  std::vector<double> history;
+  for (const CoupleSummary::Moment& moment : summary.history)
+    history.insert(history.end(), {moment.half_iterations, moment.epsilon, moment.objective});
+  add_values(writer, "history", {summary.history.size(), 3}, history);
   const std::vector<std::int64_t> chosen(rows.begin(), rows.end());
   if (!chosen.empty()) add_values(writer, "rows", {chosen.size()}, chosen);
   if (placement) {
@@ -152,7 +160,7 @@ void Coupling::save(const std::filesystem::path& file) const {
                  property.values);
       about["properties"].push_back(property.name);
     }
-    writer.set_metadata("placement", about.dump());
+    writer.set_metadata("placement", about.dump(-1, ' ', false, Json::error_handler_t::replace));
     writer.add("placement.samples", {reference.size(), reference.dim()}, reference.samples.values());
     add_values(writer, "placement.coefficients", {reference.size(), d + 1}, placement->coefficients);
     add_values(writer, "placement.offset", {d}, placement->offset);
@@ -186,12 +194,29 @@ Coupling Coupling::load(const std::filesystem::path& path) {
     std::vector<std::size_t> rows;
     if (file.tensors().contains("rows")) {
       for (const std::int64_t row : read_values<std::int64_t>(file, "rows")) {
-        require(row >= 0, "rows");
+        require(row >= 0 && row <= 0xFFFFFFFF && (rows.empty() || static_cast<std::size_t>(row) > rows.back()), "rows");
         rows.push_back(static_cast<std::size_t>(row));
       }
       require(rows.size() == summary.n, "rows");
     }
-    const std::uint64_t data = std::stoull(file.metadata("data_fingerprint"), nullptr, 16);
+    const std::vector<double> history = read_values<double>(file, "history");
+    require(history.size() % 3 == 0, "history");
+    for (std::size_t k = 0; k < history.size(); k += 3)
+      summary.history.push_back({history[k], history[k + 1], history[k + 2]});
+    const std::string& hex = file.metadata("data_fingerprint");
+    std::uint64_t data = 0;
+    const auto [end, problem] = std::from_chars(hex.data(), hex.data() + hex.size(), data, 16);
+    require(problem == std::errc{} && end == hex.data() + hex.size(), "data_fingerprint");
+    const auto masses = [&](std::span<const double> mass, const char* what) {
+      double sum = 0;
+      for (const double value : mass) {
+        require(value > 0, what);
+        sum += value;
+      }
+      require(std::abs(sum - 1) < 1e-6, what);
+    };
+    masses(plan.row_mass(), "plan.row_mass");
+    masses(plan.column_mass(), "plan.column_mass");
     std::optional<Placement> placement;
     if (file.metadata().contains("placement"))
       placement = read_placement(file, Json::parse(file.metadata("placement")), summary.dim);
@@ -199,8 +224,6 @@ Coupling Coupling::load(const std::filesystem::path& path) {
             std::move(placement)};
   } catch (const Error& error) {
     throw Error(path.string(), error.what(), "the coupling is damaged; make it again");
-  } catch (const std::invalid_argument&) {  // a fingerprint that is no number
-    throw Error(path.string(), "its metadata cannot be read", "the coupling is damaged; make it again");
   } catch (const Json::exception&) {
     throw Error(path.string(), "its metadata cannot be read", "the coupling is damaged; make it again");
   }

@@ -96,7 +96,10 @@ void Descent::keep() {
   kept_.moments = moments_;
   kept_.row.assign(sinkhorn_.row_potential().begin(), sinkhorn_.row_potential().end());
   kept_.column.assign(sinkhorn_.column_potential().begin(), sinkhorn_.column_potential().end());
+  kept_.epsilon = epsilon_;
   kept_.reduced = state_.reduced;
+  kept_.merit = state_.merit;
+  kept_.marginal_error = state_.marginal_error;
 }
 
 void Descent::go_back() {
@@ -119,8 +122,11 @@ double Descent::advance() {
   return size > 0 ? std::sqrt(moved / size) : 0;
 }
 
-DescentResult Descent::step() {
-  if (!solve_inner(state_.inner_bound, options_.inner_limit)) return DescentResult::kPrecisionFailure;
+DescentResult Descent::step(int limit) {
+  if (!solve_inner(state_.inner_bound, limit)) {
+    const bool finite = std::all_of(p_.begin(), p_.end(), [](double v) { return std::isfinite(v); });
+    return finite ? DescentResult::kPrecisionFailure : DescentResult::kNonFinite;
+  }
   measure();
   ++state_.updates;
   if (!std::isfinite(state_.reduced)) return DescentResult::kNonFinite;
@@ -142,13 +148,13 @@ DescentResult Descent::guarded_step() {
     advance();
     return DescentResult::kGoesOn;
   }
-  keep();
   // Judged by the merit, not by R alone: R wavers to first order with the marginal error, the merit only to second.
   // A level that wanders for long within the doubt has nothing left to find.
   const double change = std::abs(state_.merit - merit);
   const double still = options_.tolerance * std::abs(state_.reduced) + (++state_.accepted > kPatience ? doubt : 0);
   state_.calm = change < still ? state_.calm + 1 : 0;
   state_.merit = merit;
+  keep();
   if (state_.calm >= kCalm && tight) return DescentResult::kConverged;
   state_.damping = std::min(1.0, 1.5 * state_.damping);
   const double movement = advance();
@@ -185,16 +191,22 @@ void Descent::save(const std::function<void(const std::string&, const std::vecto
   add("kept_second", kept_.moments.second);
   add("descent", {epsilon_, state_.reduced, state_.merit, state_.marginal_error, state_.inner_bound,
                   static_cast<double>(state_.calm), state_.damping, static_cast<double>(state_.updates), kept_.reduced,
-                  static_cast<double>(state_.accepted)});
+                  static_cast<double>(state_.accepted), kept_.epsilon, kept_.merit, kept_.marginal_error});
 }
 
 void Descent::load(const std::function<std::vector<double>(const std::string&)>& read) {
+  const auto refuse = [](const std::string& name) {
+    throw Error("solver." + name, "cannot be of a run of this problem", "the checkpoint is damaged");
+  };
   const std::vector<double> scalars = read("descent");
-  if (scalars.size() != 10) throw Error("solver.descent", "has a wrong size", "the checkpoint is of another version");
+  if (scalars.size() != 13) refuse("descent");
+  // Arrays are there in full or not at all, and those of the plan that was taken all together.
   const auto array = [&](const std::string& name, std::size_t size) {
     std::vector<double> values = read(name);
-    if (!values.empty() && values.size() != size)
-      throw Error("solver." + name, "has a wrong size", "the checkpoint is damaged");
+    if (!values.empty() && values.size() != size) refuse(name);
+    for (const double v : values) {
+      if (!std::isfinite(v)) refuse(name);
+    }
     return values;
   };
   km_ = array("km", p_.size());
@@ -207,21 +219,40 @@ void Descent::load(const std::function<std::vector<double>(const std::string&)>&
   kept_.column = array("kept_column", sinkhorn_.columns());
   kept_.moments.mean = array("kept_mean", p_.size());
   kept_.moments.second = array("kept_second", w_.size());
+  const bool complete = !kept_.p.empty() && !kept_.km.empty() && !kept_.column.empty() && !kept_.moments.mean.empty() &&
+                        !kept_.moments.second.empty();
+  if (kept_.any() != complete || moments_.mean.empty() != moments_.second.empty()) refuse("kept");
+  const auto count = [&](std::size_t k) {
+    if (!(scalars[k] >= 0 && scalars[k] <= 9e15)) refuse("descent");
+    return static_cast<std::uint64_t>(scalars[k]);
+  };
   epsilon_ = scalars[0];
   state_.reduced = scalars[1];
-  state_.merit = scalars[2];
+  state_.merit = scalars[2];  // infinite before the first plan of a level
   state_.marginal_error = scalars[3];
   state_.inner_bound = scalars[4];
-  state_.calm = static_cast<int>(scalars[5]);
+  state_.calm = static_cast<int>(std::min<std::uint64_t>(count(5), 1000));
   state_.damping = scalars[6];
-  state_.updates = static_cast<std::uint64_t>(scalars[7]);
+  state_.updates = count(7);
   kept_.reduced = scalars[8];
-  state_.accepted = static_cast<int>(scalars[9]);
+  state_.accepted = static_cast<int>(std::min<std::uint64_t>(count(9), 1000000));
+  kept_.epsilon = scalars[10];
+  kept_.merit = scalars[11];
+  kept_.marginal_error = scalars[12];
+  for (const std::size_t k : {0u, 1u, 3u, 4u, 6u, 8u, 10u, 11u, 12u}) {
+    if (!std::isfinite(scalars[k])) refuse("descent");
+  }
+  const bool begun = epsilon_ > 0;
+  if (epsilon_ < 0 || std::isnan(state_.merit) || (begun && (!(state_.inner_bound > 0) || !(state_.damping > 0))) ||
+      (kept_.any() && !(kept_.epsilon > 0)) || (state_.accepted > 0 && !kept_.any())) {
+    refuse("descent");
+  }
 }
 
 bool Descent::polish(double tolerance, int limit) {
   const bool reached = solve_inner(tolerance, limit);
   measure();
+  keep();
   return reached;
 }
 

@@ -41,12 +41,22 @@ class Descent {
 
   // Starts a level: forgets what the stopping rule knew.
   void start_level(double epsilon);
-  // One update of A.
-  DescentResult step();
+  // One update of A, with at most `limit` iterations of Sinkhorn.
+  DescentResult step(int limit);
+  int inner_limit() const { return options_.inner_limit; }
   // Sinkhorn at the present cost until the column error is at most `tolerance`; false when it stalls.
   bool polish(double tolerance, int limit);
   // Whether the last inner problem ended at its limit, not at the floor of the type.
   bool may_improve() const { return !stalled_; }
+
+  // The last plan that was taken: all of it belongs together, whatever was tried since.
+  struct Kept {
+    std::vector<double> p, km, row, column;
+    PlanMoments moments;
+    double epsilon = 0, reduced = 0, merit = 0, marginal_error = 0;
+    bool any() const { return !row.empty(); }
+  };
+  const Kept& kept() const { return kept_; }
 
   double epsilon() const { return epsilon_; }
   const DescentState& state() const { return state_; }
@@ -77,11 +87,7 @@ class Descent {
   DescentState state_;
   std::vector<double> p_, km_;
   PlanMoments moments_;
-  struct {  // the last plan that was taken
-    std::vector<double> p, km, row, column;
-    PlanMoments moments;
-    double reduced = 0;
-  } kept_;
+  Kept kept_;
 };
 
 }  // namespace cpfm

@@ -22,10 +22,12 @@
 namespace cpfm {
 namespace {
 
-constexpr std::uint32_t kStartStream = 0x73747274, kSubsampleStream = 0x73756273;  // "strt", "subs"
-constexpr double kLevelMarginal = 1e-3;     // at which levels of ε end; the last one is polished further
-constexpr double kFloatFloor = 2e-5;        // marginal error that sums in float can still meet
-constexpr const char* kPrefix = "solver.";  // of the tensors of a checkpoint
+constexpr double kStartShare = 0.08;  // of the cost scale: where ε starts
+constexpr std::uint32_t kStartStream = 0x73747274, kSubsampleStream = 0x73756273,
+                        kScaleStream = 0x7363616c;  // "strt", "subs", "scal"
+constexpr double kLevelMarginal = 1e-3;             // at which levels of ε end; the last one is polished further
+constexpr double kFloatFloor = 2e-5;                // marginal error that sums in float can still meet
+constexpr const char* kPrefix = "solver.";          // of the tensors of a checkpoint
 
 FloatMatrix take_rows(const FloatMatrix& matrix, const std::vector<std::size_t>& rows) {
   FloatMatrix taken(rows.size(), matrix.cols());
@@ -56,7 +58,8 @@ void check_options(const GwotOptions& o) {
       throw Error(what, fmt::format("{} is out of range", value), "a positive number");
   };
   positive(o.epsilon, "epsilon");
-  positive(o.epsilon_start, "epsilon_start");
+  if (!(o.epsilon_start >= 0) || !std::isfinite(o.epsilon_start))
+    throw Error("epsilon_start", fmt::format("{} is out of range", o.epsilon_start), "0 or more");
   positive(o.marginal_tolerance, "marginal_tolerance");
   positive(o.loosest_marginal, "loosest_marginal");
   positive(o.epsilon_resolution, "epsilon_resolution");
@@ -128,14 +131,16 @@ struct GwotSolver::Impl {
     for (std::size_t j = 0; j < problem.y.rows(); ++j) {
       for (const float v : problem.y.row(j)) spread += problem.column_mass[j] * double(v) * v;
     }
-    state.scale = 2 * mean_w * spread;
     if (!(spread > 0)) throw Error("latent points", "all of them are equal", "a law with some spread is needed");
+    // Where w is next to nothing (a linear kernel on centred data), the quadratic part is what there is to gain.
+    state.scale = 2 * spread * std::max(mean_w, largest_eigenvalue() / static_cast<double>(d()));
     if (!(state.scale > 0)) {
-      throw Error("kernel", "its row sums are all zero", "a kernel that sees some likeness between samples is needed");
+      throw Error("kernel", "it is zero for all samples", "a kernel that sees some likeness between samples is needed");
     }
     const double unit = options.absolute ? 1 : state.scale;
     epsilon_end = options.epsilon * unit;
-    epsilon_start = std::max(options.epsilon_start * unit, epsilon_end);
+    epsilon_start =
+        std::max(options.epsilon_start > 0 ? options.epsilon_start * unit : kStartShare * state.scale, epsilon_end);
     sinkhorn = std::make_unique<Sinkhorn>(std::as_const(problem.y).view(), problem.row_mass, problem.column_mass,
                                           sinkhorn_options());
     descent = std::make_unique<Descent>(*sinkhorn, problem.w, problem.times, descent_options());
@@ -160,6 +165,28 @@ struct GwotSolver::Impl {
       for (std::size_t j = 0; j < problem.y.rows(); ++j) mean += problem.column_mass[j] * problem.y(j, k);
       for (std::size_t j = 0; j < problem.y.rows(); ++j) problem.y(j, k) = static_cast<float>(problem.y(j, k) - mean);
     }
+  }
+
+  // Of the doubly centred kernel under the masses, in absolute value, by power iteration: to a few per cent, which is
+  // all a scale needs.
+  double largest_eigenvalue() const {
+    std::vector<double> v(n()), product(n());
+    for (std::size_t i = 0; i < n(); ++i) v[i] = Rng(options.seed, kScaleStream, i).normal();
+    double size = 0;
+    constexpr int kIterations = 8;
+    for (int k = 0; k <= kIterations; ++k) {
+      double mean = 0, square = 0;
+      for (std::size_t i = 0; i < n(); ++i) mean += problem.row_mass[i] * v[i];
+      for (double& value : v) value -= mean;
+      for (std::size_t i = 0; i < n(); ++i) square += problem.row_mass[i] * v[i] * v[i];
+      if (!std::isfinite(square)) return 0;  // the first step will say so
+      size = std::sqrt(square);
+      if (size == 0 || k == kIterations) break;
+      for (std::size_t i = 0; i < n(); ++i) v[i] *= problem.row_mass[i] / size;
+      problem.times({v.data(), n(), 1}, {product.data(), n(), 1});
+      v = product;
+    }
+    return size;
   }
 
   // Random smooth positions: K applied to noise, scaled to half the spread of the latent points.
@@ -220,8 +247,8 @@ struct GwotSolver::Impl {
     trial.start_level(epsilon_start);
     DescentResult result = DescentResult::kGoesOn;
     constexpr int kMostUpdates = 300;
-    for (int k = 0; k < kMostUpdates && result == DescentResult::kGoesOn; ++k) result = trial.step();
-    state.starts.push_back(2 * trial.state().reduced);
+    for (int k = 0; k < kMostUpdates && result == DescentResult::kGoesOn; ++k) result = trial.step(trial.inner_limit());
+    state.starts.push_back(2 * (trial.kept().any() ? trial.kept().reduced : trial.state().reduced));
     if (result == DescentResult::kNonFinite) finish(GwotStatus::kNonFiniteInput);
     const bool failed = result == DescentResult::kNonFinite || result == DescentResult::kPrecisionFailure;
     if (failed || !(trial.state().merit < best_start)) return;
@@ -253,13 +280,18 @@ struct GwotSolver::Impl {
   }
 
   void finish(GwotStatus status) {
+    // Cut short before the first update: some plan there must be, whatever its marginals.
+    if (status == GwotStatus::kBudgetExhausted && !descent->kept().any())
+      descent->polish(std::numeric_limits<double>::max(), 1);
     state.status = status;
     phase = Phase::kDone;
   }
 
   void level_step() {
-    const DescentResult result = descent->step();
-    if (result == DescentResult::kNonFinite) {
+    const DescentResult result = descent->step(affordable(descent->inner_limit()));
+    if (result == DescentResult::kPrecisionFailure && out_of_budget()) {
+      finish(GwotStatus::kBudgetExhausted);
+    } else if (result == DescentResult::kNonFinite) {
       finish(GwotStatus::kNonFiniteInput);
     } else if (result == DescentResult::kConverged) {
       remember_stable();
@@ -288,6 +320,17 @@ struct GwotSolver::Impl {
     }
   }
 
+  // Iterations of two half-iterations each that the budget still allows, at most `most`.
+  int affordable(int most) const {
+    if (options.max_half_iterations == 0) return most;
+    const std::uint64_t used = sinkhorn->half_iterations();
+    const std::uint64_t left = options.max_half_iterations > used ? options.max_half_iterations - used : 0;
+    return static_cast<int>(std::clamp<std::uint64_t>(left / 2, 1, static_cast<std::uint64_t>(most)));
+  }
+  bool out_of_budget() const {
+    return options.max_half_iterations > 0 && sinkhorn->half_iterations() + 2 > options.max_half_iterations;
+  }
+
   bool too_near(double epsilon) const { return stable_epsilon - epsilon < options.epsilon_resolution * stable_epsilon; }
 
   void go_back() {
@@ -297,11 +340,17 @@ struct GwotSolver::Impl {
     sinkhorn->set_potentials(stable_row, stable_column);
   }
 
-  // The polish in steps of some hundred iterations, so that an interrupt loses little.
+  // The polish in steps of some hundred iterations, so that an interrupt loses little. What ends it is a look in
+  // double: float sums may agree among themselves and still be off.
   void polish_step() {
-    constexpr int kIterations = 500, kMostSteps = 40;
-    const bool reached = descent->polish(options.marginal_tolerance, kIterations);
-    if (!reached && descent->may_improve() && ++polished < kMostSteps) return;
+    constexpr int kIterations = 500, kMostSteps = 80;
+    const bool reached = descent->polish(options.marginal_tolerance, affordable(kIterations));
+    const bool in_double = sinkhorn->in_double();
+    if (!in_double && (reached || !descent->may_improve())) {
+      sinkhorn->use_double();
+      return;
+    }
+    if (!reached && !out_of_budget() && descent->may_improve() && ++polished < kMostSteps) return;
     const bool at_end = descent->epsilon() <= epsilon_end * (1 + 1e-12);
     finish(!reached ? GwotStatus::kBudgetExhausted : at_end ? GwotStatus::kConverged : GwotStatus::kEpsilonFloor);
   }
@@ -335,26 +384,20 @@ struct GwotSolver::Impl {
       case Phase::kDone:
         return false;
     }
-    if (phase == Phase::kLevels && options.max_half_iterations > 0 &&
-        sinkhorn->half_iterations() >= options.max_half_iterations) {
+    if ((phase == Phase::kLevels || phase == Phase::kPolish) && out_of_budget() && descent->kept().any())
       finish(GwotStatus::kBudgetExhausted);
-    }
     observe();
     return phase != Phase::kDone;
-  }
-
-  std::vector<std::pair<std::string, std::vector<double>*>> arrays() {
-    return {{"best_p", &best_p},
-            {"stable_p", &stable_p},
-            {"stable_row", &stable_row},
-            {"stable_column", &stable_column},
-            {"starts", &state.starts}};
   }
 
   Snapshot snapshot() {
     Snapshot taken;
     const auto add = [&](const std::string& name, const std::vector<double>& values) { taken[name] = values; };
-    for (const auto& [name, values] : arrays()) add(name, *values);
+    add("best_p", best_p);
+    add("stable_p", stable_p);
+    add("stable_row", stable_row);
+    add("stable_column", stable_column);
+    add("starts", state.starts);
     add("p", descent->p());
     add("row_potential", {sinkhorn->row_potential().begin(), sinkhorn->row_potential().end()});
     add("column_potential", {sinkhorn->column_potential().begin(), sinkhorn->column_potential().end()});
@@ -379,14 +422,17 @@ struct GwotSolver::Impl {
                     options.marginal_tolerance,
                     static_cast<double>(options.seed),
                     failed_epsilon,
-                    static_cast<double>(polished)});
+                    static_cast<double>(polished),
+                    sinkhorn->in_double() ? 1.0 : 0.0,
+                    sinkhorn->dropped(),
+                    sinkhorn->duality_gap()});
     return taken;
   }
 
   void restore(const Snapshot& from) {
     const auto read = [&](const std::string& name) { return from.at(name); };
     const std::vector<double>& scalars = from.at("scalars");
-    if (scalars.size() != 21) throw Error("solver.scalars", "has a wrong size", "the checkpoint is of another version");
+    if (scalars.size() != 24) throw Error("solver.scalars", "has a wrong size", "the checkpoint is of another version");
     const auto same = [&](std::size_t k, double mine, const char* what) {
       if (scalars[k] != mine)
         throw Error(what, fmt::format("is {} here and {} in the checkpoint", mine, scalars[k]),
@@ -402,25 +448,56 @@ struct GwotSolver::Impl {
     same(16, options.tolerance, "tolerance");
     same(17, options.marginal_tolerance, "marginal_tolerance");
     same(18, static_cast<double>(options.seed), "seed");
-    for (const auto& [name, values] : arrays()) *values = read(name);
-    descent->p() = read("p");
-    const std::vector<double>&row = from.at("row_potential"), &column = from.at("column_potential");
-    if (descent->p().size() != n() * d() || row.size() != n() || column.size() != problem.y.rows()) {
-      throw Error("checkpoint", "its arrays do not fit the problem", "it is damaged or of other data");
+    const auto refuse = [](const std::string& what) {
+      throw Error("checkpoint: " + what, "cannot be of a run of this problem", "it is damaged or of other data");
+    };
+    const auto sized = [&](const std::string& name, std::size_t size, bool may_be_empty) {
+      const std::vector<double>& values = from.at(name);
+      if (values.size() != size && !(may_be_empty && values.empty())) refuse(name);
+      for (const double v : values) {
+        if (!std::isfinite(v)) refuse(name);
+      }
+      return values;
+    };
+    const auto count = [&](std::size_t k) {
+      if (!(scalars[k] >= 0 && scalars[k] <= 9e15)) refuse("scalars");
+      return static_cast<std::uint64_t>(scalars[k]);
+    };
+    const std::size_t m = problem.y.rows();
+    best_p = sized("best_p", n() * d(), true);
+    stable_p = sized("stable_p", n() * d(), true);
+    stable_row = sized("stable_row", n(), true);
+    stable_column = sized("stable_column", m, true);
+    state.starts = from.at("starts");
+    descent->p() = sized("p", n() * d(), false);
+    const std::vector<double> row = sized("row_potential", n(), false), column = sized("column_potential", m, false);
+    if (count(0) > static_cast<std::uint64_t>(Phase::kDone) ||
+        count(11) > static_cast<std::uint64_t>(GwotStatus::kNonFiniteInput)) {
+      refuse("scalars");
     }
-    phase = static_cast<Phase>(static_cast<std::int64_t>(scalars[0]));
-    next_start = static_cast<int>(scalars[1]);
+    phase = static_cast<Phase>(count(0));
+    next_start = static_cast<int>(std::min<std::uint64_t>(count(1), 1000000));
     best_start = scalars[2];
     stable_epsilon = scalars[3];
     failed_epsilon = scalars[19];
-    state.status = static_cast<GwotStatus>(static_cast<int>(scalars[11]));
-    polished = static_cast<int>(scalars[20]);
+    state.status = static_cast<GwotStatus>(count(11));
+    polished = static_cast<int>(std::min<std::uint64_t>(count(20), 1000000));
+    if (scalars[21] != 0) sinkhorn->use_double();
     descent->load(read);
+    const bool known = std::isfinite(stable_epsilon) && stable_epsilon >= 0 && std::isfinite(failed_epsilon) &&
+                       failed_epsilon >= 0 && std::isfinite(scalars[12]) && scalars[12] >= 0;
+    const bool stable = stable_epsilon == 0 || (!stable_p.empty() && !stable_row.empty() && !stable_column.empty());
+    const bool done = (phase == Phase::kDone) == (state.status != GwotStatus::kRunning);
+    const bool begun = phase == Phase::kStarts || descent->epsilon() > 0;
+    const bool met = state.status != GwotStatus::kConverged ||
+                     (descent->kept().any() && descent->kept().marginal_error <= options.marginal_tolerance);
+    if (!known || !stable || !done || !begun || !met || (phase == Phase::kPolish && !descent->kept().any()))
+      refuse("scalars");
     // The cost is set again by the next inner problem; ε first, so that warm potentials are not scaled a second time.
     if (scalars[12] > 0) sinkhorn->set_cost(problem.w, {descent->p().data(), n(), d()}, scalars[12]);
     sinkhorn->set_potentials(row, column);
-    sinkhorn->set_counters(static_cast<std::uint64_t>(scalars[8]), static_cast<std::uint64_t>(scalars[9]),
-                           static_cast<std::uint64_t>(scalars[10]));
+    sinkhorn->set_counters(count(8), count(9), count(10));
+    sinkhorn->set_bounds(scalars[22], scalars[23]);
     observe();
   }
 
@@ -438,10 +515,12 @@ struct GwotSolver::Impl {
   Snapshot saved;  // what a TensorFileWriter still points to
 
   void observe() {
-    state.epsilon = descent->epsilon();
-    state.reduced = descent->state().reduced;
-    state.merit = descent->state().merit;
-    state.marginal_error = descent->state().marginal_error;
+    // Of the last plan that was taken, as are the potentials and all else that is shown.
+    const Descent::Kept& kept = descent->kept();
+    state.epsilon = kept.any() ? kept.epsilon : descent->epsilon();
+    state.reduced = kept.reduced;
+    state.merit = kept.merit;
+    state.marginal_error = kept.any() ? kept.marginal_error : descent->state().marginal_error;
     state.duality_gap = sinkhorn->duality_gap();
     state.outer_iterations = descent->state().updates;
     state.half_iterations = sinkhorn->half_iterations();
@@ -491,13 +570,22 @@ void GwotSolver::save(TensorFileWriter& file) const { impl_->save(file); }
 void GwotSolver::load(const TensorFile& file) { impl_->load(file); }
 
 const GwotState& GwotSolver::state() const { return impl_->state; }
-std::span<const double> GwotSolver::row_potential() const { return impl_->sinkhorn->row_potential(); }
-std::span<const double> GwotSolver::column_potential() const { return impl_->sinkhorn->column_potential(); }
-MatrixView<const double> GwotSolver::p() const { return {impl_->descent->p().data(), impl_->n(), impl_->d()}; }
-MatrixView<const double> GwotSolver::mean() const {
-  return {impl_->descent->moments().mean.data(), impl_->n(), impl_->d()};
+std::span<const double> GwotSolver::row_potential() const {
+  const Descent::Kept& kept = impl_->descent->kept();
+  return kept.any() ? std::span<const double>(kept.row) : impl_->sinkhorn->row_potential();
 }
-std::span<const double> GwotSolver::second() const { return impl_->descent->moments().second; }
+std::span<const double> GwotSolver::column_potential() const {
+  const Descent::Kept& kept = impl_->descent->kept();
+  return kept.any() ? std::span<const double>(kept.column) : impl_->sinkhorn->column_potential();
+}
+MatrixView<const double> GwotSolver::p() const {
+  const Descent::Kept& kept = impl_->descent->kept();
+  return {kept.any() ? kept.p.data() : impl_->descent->p().data(), impl_->n(), impl_->d()};
+}
+MatrixView<const double> GwotSolver::mean() const {
+  return {impl_->descent->kept().moments.mean.data(), impl_->n(), impl_->d()};
+}
+std::span<const double> GwotSolver::second() const { return impl_->descent->kept().moments.second; }
 MatrixView<const float> GwotSolver::y() const { return std::as_const(impl_->problem.y).view(); }
 
 }  // namespace cpfm

@@ -55,6 +55,24 @@ std::vector<Class> by_class(const Dataset& coupled, const Dataset& points) {
   return all;
 }
 
+// About the mean of the coupled samples: far from the origin, |x|² + |x'|² - 2<x, x'> would lose all digits.
+FloatMatrix centred(const FloatMatrix& samples, const std::vector<double>& mean) {
+  FloatMatrix out(samples.rows(), samples.cols());
+  for (std::size_t i = 0; i < samples.rows(); ++i) {
+    for (std::size_t k = 0; k < samples.cols(); ++k) out(i, k) = static_cast<float>(samples(i, k) - mean[k]);
+  }
+  return out;
+}
+
+std::vector<double> mean_of(const FloatMatrix& samples) {
+  std::vector<double> mean(samples.cols(), 0.0);
+  for (std::size_t i = 0; i < samples.rows(); ++i) {
+    for (std::size_t k = 0; k < samples.cols(); ++k) mean[k] += samples(i, k);
+  }
+  for (double& value : mean) value /= static_cast<double>(samples.rows());
+  return mean;
+}
+
 std::vector<float> squares(const FloatMatrix& samples) {
   std::vector<float> out(samples.rows());
   for (std::size_t i = 0; i < samples.rows(); ++i) {
@@ -77,14 +95,16 @@ Interpolation interpolate(const Dataset& coupled, const Dataset& points, std::si
   result.k = k;
   result.index.assign(points.size() * k, 0);
   result.weight.assign(points.size() * k, 0.0f);
-  const std::vector<float> coupled_squares = squares(coupled.samples), point_squares = squares(points.samples);
+  const std::vector<double> mean = mean_of(coupled.samples);
+  const FloatMatrix coupled_centred = centred(coupled.samples, mean), point_centred = centred(points.samples, mean);
+  const std::vector<float> coupled_squares = squares(coupled_centred), point_squares = squares(point_centred);
   for (const Class& members : classes) {
     std::vector<const float*> others;
-    for (const std::uint32_t j : members.coupled) others.push_back(coupled.samples.row(j).data());
+    for (const std::uint32_t j : members.coupled) others.push_back(coupled_centred.row(j).data());
     const std::size_t found = std::min(k, others.size());
     for_row_chunks(members.points.size(), 32, progress, "neighbours", [&](std::size_t begin, std::size_t end) {
       std::vector<const float*> mine;
-      for (std::size_t e = begin; e < end; ++e) mine.push_back(points.samples.row(members.points[e]).data());
+      for (std::size_t e = begin; e < end; ++e) mine.push_back(point_centred.row(members.points[e]).data());
       std::vector<float> dots(mine.size() * others.size());
       dot_block(mine, others, points.dim(), dots.data(), others.size());
       std::vector<std::pair<float, std::uint32_t>> near(others.size());
@@ -132,17 +152,28 @@ std::vector<PairSampler::Pair> PairSampler::epoch(std::uint64_t seed, std::uint6
   const std::vector<std::size_t>& coupled = coupling_.rows;
   std::vector<std::size_t> which(size());
   std::vector<Pair> pairs(size());
+  // Rows by their masses; of equal masses, each once.
+  const std::span<const double> mass = coupling_.plan.row_mass();
+  const auto [least, most] = std::minmax_element(mass.begin(), mass.end());
+  const bool equal = *most - *least <= 1e-9 * *most;
+  std::vector<double> cumulative(mass.size());
+  std::partial_sum(mass.begin(), mass.end(), cumulative.begin());
+  const auto row_by_mass = [&](Rng& rng) {
+    const double u = rng.uniform() * cumulative.back();
+    const auto at = std::upper_bound(cumulative.begin(), cumulative.end(), u) - cumulative.begin();
+    return std::min(static_cast<std::size_t>(at), mass.size() - 1);
+  };
   for (std::size_t e = 0; e < which.size(); ++e) {
-    which[e] = e;
+    Rng rng(seed, kMixtureStream, epoch << 32 | e);
+    which[e] = interpolation_ || equal ? e : row_by_mass(rng);
     pairs[e].sample = static_cast<std::uint32_t>(e);
     bool from_plan = true;
     if (interpolation_) {
-      Rng rng(seed, kMixtureStream, epoch << 32 | e);
       from_plan = rng.uniform() < plan_share_;
       const std::size_t k = interpolation_->k;
       std::vector<double> weights(interpolation_->weight.begin() + static_cast<std::ptrdiff_t>(e * k),
                                   interpolation_->weight.begin() + static_cast<std::ptrdiff_t>((e + 1) * k));
-      which[e] = from_plan ? rng.below(coupling_.plan.rows()) : interpolation_->index[e * k + rng.categorical(weights)];
+      which[e] = from_plan ? row_by_mass(rng) : interpolation_->index[e * k + rng.categorical(weights)];
     }
     if (from_plan) pairs[e].sample = static_cast<std::uint32_t>(coupled.empty() ? which[e] : coupled[which[e]]);
   }

@@ -79,9 +79,8 @@ Placement make_placement(const Dataset& data, const Kernel& kernel, const Kernel
     right[i * columns] = row_mass[i];
     std::copy_n(mean.row(i).data(), mean.cols, &right[i * columns + 1]);
   }
-  const bool by_pivots = !factor.pivots.empty() && !factor.centred;
   std::vector<std::size_t> which = factor.pivots;
-  if (!by_pivots) {
+  if (!by_pivots(factor)) {
     which.resize(n);
     std::iota(which.begin(), which.end(), std::size_t{0});
     placement.coefficients = std::move(right);
@@ -122,7 +121,8 @@ Placement make_placement(const Dataset& data, const Kernel& kernel, const Kernel
 }
 
 Plan Coupling::place(const Dataset& points, Progress* progress) const {
-  if (!placement) {
+  // gram() would read a file that the coupling names.
+  if (!placement || summary.kernel.find("gram") != std::string::npos) {
     throw Error(summary.kernel, "this kernel is defined on the coupled samples only, so new ones cannot be placed",
                 "couple with a kernel that extends, such as heat, label or property");
   }
@@ -144,6 +144,7 @@ Plan Coupling::place(const Dataset& points, Progress* progress) const {
     const std::size_t last = std::min(points.size(), first + kBatch);
     const Dataset both = joined(reference, points, first, last);
     const auto kernel = make_kernel(summary.kernel, both);
+    if (!kernel->extends()) throw Error(summary.kernel, "cannot be extended to new samples", "the coupling is damaged");
     strangers += parallel_reduce(
         last - first, kChunk, std::size_t{0},
         [&](std::size_t begin, std::size_t end) {
@@ -190,9 +191,14 @@ FloatMatrix Coupling::embed_all(const Dataset& data, bool barycentric, std::uint
   const auto embed_rows = [&](const Plan& of, std::uint64_t index) {
     return barycentric ? barycentres(of) : embed(of, seed, index);
   };
+  if (fingerprint(data) != data_fingerprint) {
+    throw Error(data.source, "is not the data this coupling was made of",
+                "give the same data; new samples are placed with place()");
+  }
   FloatMatrix coupled = embed_rows(plan, 0);
   if (rows.empty()) return coupled;
   std::vector<std::size_t> others;
+  if (rows.back() >= data.size()) throw Error("rows", "name samples that are not there", "the coupling is damaged");
   for (std::size_t i = 0, at = 0; i < data.size(); ++i) {
     if (at < rows.size() && rows[at] == i)
       ++at;

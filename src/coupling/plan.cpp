@@ -13,7 +13,6 @@
 #include "coupling/spatial_order.hpp"
 #include "coupling/truncation.hpp"
 #include "cpfm/error.hpp"
-#include "cpfm/interrupt.hpp"
 #include "cpfm/parallel.hpp"
 #include "cpfm/random.hpp"
 
@@ -22,8 +21,9 @@ namespace {
 
 constexpr std::uint32_t kDrawStream = 0x64726177, kPairStream = 0x70616972;  // "draw", "pair"
 constexpr double kDrop = 1e-9;                                               // mass that a streaming pass may leave out
-// Sums outside this range may have lost terms to the limits of float.
-constexpr double kSmallest = 1e-30, kLargest = 1e30;
+// Truncation, and the limits of float, take it that rows have about their mass. One that has not (of a plan that is far
+// from its marginals) is computed by itself.
+bool has_its_mass(double total, double mass) { return total > 0.5 * mass && total < 2 * mass; }
 
 // Some targets against the tiles of the source they need, as a streaming pass shows them.
 template <class T>
@@ -233,7 +233,7 @@ std::vector<std::uint32_t> Plan::draw(std::span<const std::size_t> which, std::u
       Rng rng(seed, kDrawStream, index << 32 | entry);
       double total = 0;
       for (std::size_t k = 0; k < tiles; ++k) total += sums[k * count + t];
-      if (!(total > kSmallest && total < kLargest)) {  // a plan far from its marginals
+      if (!has_its_mass(total, targets().mass[which[entry]])) {
         drawn[entry] = static_cast<std::uint32_t>(rng.categorical(row(which[entry])));
         continue;
       }
@@ -301,7 +301,7 @@ FloatMatrix Plan::means(MatrixView<const float> values) const {
           for (std::size_t k = 0; k < values.cols; ++k) sum[k] += chance * double(value[k]);
         }
       }
-      if (!(total > kSmallest && total < kLargest)) {  // a plan far from its marginals
+      if (!has_its_mass(total, targets().mass[i])) {
         const std::vector<double> chances = row(i);
         std::fill(sum.begin(), sum.end(), 0.0);
         for (std::size_t j = 0; j < chances.size(); ++j) {

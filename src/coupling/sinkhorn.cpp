@@ -46,6 +46,11 @@ void Sinkhorn::set_counters(std::uint64_t half_iterations, std::uint64_t pairs, 
   rescued_ = rescued;
 }
 
+void Sinkhorn::set_bounds(double dropped, double duality_gap) {
+  dropped_ = dropped;
+  duality_gap_ = duality_gap;
+}
+
 // Rows along a curve through their centres c = p / w, where they have one. The order is a function of the cost alone,
 // so that a resumed run sums in the same order.
 void Sinkhorn::order_rows() {

@@ -65,6 +65,10 @@ class Sinkhorn {
   std::span<const double> column_potential() const { return column_potential_; }
   void set_potentials(std::span<const double> row, std::span<const double> column);
   void set_counters(std::uint64_t half_iterations, std::uint64_t pairs, std::uint64_t rescued);
+  void set_bounds(double dropped, double duality_gap);
+  // Sums in double from the next set_cost() on.
+  bool in_double() const { return options_.double_precision; }
+  void use_double() { options_.double_precision = true; }
 
  private:
   enum class Side { kRows, kColumns };

@@ -1,10 +1,12 @@
-// A contact sheet: rows of a matrix as pictures side by side in one PNG. Gaps and empty places are mid-grey, which
-// shows the edges of black and of white pictures alike.
+// A contact sheet: rows of a matrix as pictures side by side in one PNG, in a file or in memory, and the order of rows
+// that sets pairs one above the other. Gaps and empty places are mid-grey, which shows the edges of black and of white
+// pictures alike.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 
 #include "base/atomic_file.hpp"
 #include "base/checked.hpp"
@@ -54,11 +56,9 @@ Layout lay_out(std::size_t count, ImageShape shape, const GridOptions& options, 
   return layout;
 }
 
-}  // namespace
-
-void write_png_grid(const std::filesystem::path& file, MatrixView<const float> images, ImageShape shape,
-                    const GridOptions& options) {
-  const std::string where = file.string();
+// `where` names the file or the call in messages.
+std::vector<std::byte> draw_sheet(MatrixView<const float> images, ImageShape shape, const GridOptions& options,
+                                  const std::string& where) {
   if (shape.channels != 1 && shape.channels != 3) {
     throw Error(where, fmt::format("pictures with {} channels cannot be drawn", shape.channels),
                 "1 (grey) or 3 (colour)");
@@ -106,11 +106,46 @@ void write_png_grid(const std::filesystem::path& file, MatrixView<const float> i
     }
   }
 
-  const std::vector<std::byte> bytes =
-      encode_png(static_cast<int>(layout.width), static_cast<int>(layout.height), shape.channels, sheet);
+  return encode_png(static_cast<int>(layout.width), static_cast<int>(layout.height), shape.channels, sheet);
+}
+
+}  // namespace
+
+std::vector<std::byte> png_grid_bytes(MatrixView<const float> images, ImageShape shape, const GridOptions& options) {
+  return draw_sheet(images, shape, options, "grid");
+}
+
+void write_png_grid(const std::filesystem::path& file, MatrixView<const float> images, ImageShape shape,
+                    const GridOptions& options) {
+  const std::vector<std::byte> bytes = draw_sheet(images, shape, options, file.string());
   AtomicFile output(file);
   output.write(bytes);
   output.commit();
+}
+
+FloatMatrix interleave_pairs(MatrixView<const float> originals, MatrixView<const float> reconstructions,
+                             std::size_t columns, std::array<float, 2> range) {
+  const std::string where = "pairs";
+  if (originals.rows != reconstructions.rows || originals.cols != reconstructions.cols) {
+    throw Error(where,
+                fmt::format("{} × {} originals and {} × {} reconstructions", originals.rows, originals.cols,
+                            reconstructions.rows, reconstructions.cols),
+                "as many rows and columns of both");
+  }
+  if (originals.rows == 0) throw Error(where, "there are none", "one row or more");
+  if (columns == 0) throw Error(where + " columns", "0", "1 or more");
+  const std::size_t lines = (originals.rows - 1) / columns + 1;  // of originals, and as many of reconstructions
+  const std::size_t rows = checked_mul(checked_mul(lines, 2, where), columns, where);
+  (void)checked_mul(checked_mul(rows, originals.cols, where), sizeof(float), where);
+
+  FloatMatrix pairs(rows, originals.cols);
+  std::fill_n(pairs.data(), pairs.size(), std::midpoint(range[0], range[1]));
+  for (std::size_t i = 0; i < originals.rows; ++i) {
+    const std::size_t above = i / columns * 2 * columns + i % columns;
+    std::ranges::copy(originals.row(i), pairs.row(above).begin());
+    std::ranges::copy(reconstructions.row(i), pairs.row(above + columns).begin());
+  }
+  return pairs;
 }
 
 }  // namespace cpfm

@@ -130,4 +130,22 @@ void Standardizer::invert(MatrixView<float> samples) const {
   change_values(*this, samples, [](double x, double shift, double scale) { return x * scale + shift; });
 }
 
+Standardizer compose(const Standardizer& first, const Standardizer& second) {
+  if (first.mode == Standardize::kNone) return second;
+  if (second.mode == Standardize::kNone) return first;
+  // ((x - a) / b - c) / d = (x - (a + b c)) / (b d)
+  const std::size_t size = std::max(first.shift.size(), second.shift.size());
+  Standardizer both;
+  both.mode = size == 1 ? Standardize::kImage : Standardize::kZscore;
+  const auto entry = [](const std::vector<float>& values, std::size_t j) {
+    return double(values.size() == 1 ? values[0] : values[j]);
+  };
+  for (std::size_t j = 0; j < size; ++j) {
+    const double scale = entry(first.scale, j);
+    both.shift.push_back(static_cast<float>(entry(first.shift, j) + scale * entry(second.shift, j)));
+    both.scale.push_back(static_cast<float>(scale * entry(second.scale, j)));
+  }
+  return both;
+}
+
 }  // namespace cpfm

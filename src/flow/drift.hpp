@@ -17,7 +17,8 @@ struct DriftShape {
   std::int64_t y = 2;           // dimensions of the latent space
 };
 
-// Tensors are B × …, t is B, all of one floating dtype, on one device.
+// Tensors are B × …, t is B, all on one device. x has the dtype of the network; y and t are float32, whatever that is:
+// bfloat16 would blur places on the map.
 class Drift : public torch::nn::Module {
  public:
   // Role 0: v_x at x(t), given y(1). Shaped as x.

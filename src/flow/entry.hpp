@@ -2,8 +2,11 @@
 // libcpfm_flow: the command line loads it when a command needs it and talks to it through this torch-free interface.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
+
+#include "cpfm/flow.hpp"
 
 namespace cpfm {
 
@@ -15,6 +18,12 @@ class FlowEntry {
   virtual std::vector<std::string> devices() const = 0;
   // libtorch's own loops follow cpfm's one thread setting.
   virtual void set_threads(int count) = 0;
+
+  virtual std::unique_ptr<Trainer> make_trainer(const TrainData& data, const TrainOptions& options) = 0;
+  virtual std::unique_ptr<FlowModel> load_model(const std::filesystem::path& file, const std::string& device) = 0;
+  virtual std::unique_ptr<Classifier> train_classifier(const Dataset& data, const ClassifierOptions& options,
+                                                       Progress* progress) = 0;
+  virtual NetworkOptions network_preset(const std::string& name) = 0;
 };
 
 }  // namespace cpfm

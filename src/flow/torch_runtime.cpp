@@ -2,9 +2,33 @@
 #include <torch/torch.h>
 #include <torch/version.h>
 
+#include <cmath>
+
+#include "flow/compat.hpp"
 #include "flow/entry.hpp"
 
 namespace cpfm {
+
+torch::Tensor dot_product_attention(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v) {
+#if TORCH_VERSION_MAJOR >= 2
+  return at::scaled_dot_product_attention(q, k, v);
+#else
+  // The factor goes to q, the smaller one.
+  const double scale = 1 / std::sqrt(static_cast<double>(q.size(-1)));
+  return torch::matmul(torch::softmax(torch::matmul(q * scale, k.transpose(-2, -1)), -1), v);
+#endif
+}
+
+torch::Tensor dense(torch::nn::Linear& layer, const torch::Tensor& x) {
+  const bool slow_blas = x.is_cpu() && x.scalar_type() == torch::kFloat32 && !at::hasMKL() && at::hasMKLDNN();
+  if (!slow_blas) return layer->forward(x);
+  const torch::Tensor& weight = layer->weight;
+  std::vector<std::int64_t> sizes = x.sizes().vec();
+  sizes.back() = weight.size(0);
+  const torch::Tensor rows = x.reshape({-1, weight.size(1), 1, 1});
+  return torch::conv2d(rows, weight.unsqueeze(-1).unsqueeze(-1), layer->bias).view(sizes);
+}
+
 namespace {
 
 class TorchRuntime final : public FlowEntry {
@@ -20,6 +44,18 @@ class TorchRuntime final : public FlowEntry {
   }
 
   void set_threads(int count) override { at::set_num_threads(count); }
+
+  std::unique_ptr<Trainer> make_trainer(const TrainData& data, const TrainOptions& options) override {
+    return cpfm::make_trainer(data, options);
+  }
+  std::unique_ptr<FlowModel> load_model(const std::filesystem::path& file, const std::string& device) override {
+    return cpfm::load_model(file, device);
+  }
+  std::unique_ptr<Classifier> train_classifier(const Dataset& data, const ClassifierOptions& options,
+                                               Progress* progress) override {
+    return cpfm::train_classifier(data, options, progress);
+  }
+  NetworkOptions network_preset(const std::string& name) override { return cpfm::network_preset(name); }
 };
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
+#include <limits>
 #include <numeric>
 
 #include "cpfm/interrupt.hpp"
@@ -188,6 +190,17 @@ TEST(Placement, PutsTheCoupledSamplesWhereTheyAre) {
   }
 }
 
+TEST(Placement, PutsThemWhereTheyAreAtTheDefaultsToo) {
+  ReadOptions first;
+  first.limit = 600;
+  const Dataset data = read_dataset("digits", first);
+  const Coupling coupling = couple(data, {});
+  const Plan placed = coupling.place(data);
+  double difference = 0;
+  for (std::size_t i = 0; i < 600; ++i) difference += total_variation(placed.row(i), coupling.plan.row(i)) / 600;
+  EXPECT_LT(difference, 0.03);
+}
+
 TEST(Placement, WorksWithoutPivotsToo) {
   const Dataset data = blobs(90);
   for (const auto& [kernel, exact] :
@@ -319,7 +332,9 @@ TEST(Couple, AnInterruptedRunGoesOnToTheSameBytes) {
     }
   }
   EXPECT_GE(interrupts, 2);
-  EXPECT_FALSE(std::filesystem::exists(options.checkpoint));
+  // The state stays until the caller has saved the coupling, and is not overwritten by accident.
+  options.resume = false;
+  EXPECT_CONTAINS(error_of([&] { couple(data, options); }), "holds an unfinished run");
 }
 
 TEST(Couple, ResumingWithOtherOptionsOrDataNamesThem) {
@@ -368,6 +383,127 @@ TEST(Couple, NeverSaysConvergedWithMarginalsAboveTheTolerance) {
   }
 }
 
+TEST(Couple, APlanThatIsCutShortIsWhatTheSummarySays) {
+  const Dataset data = blobs(120);
+  for (const auto algorithm : {GwotOptions::Algorithm::kCpfm, GwotOptions::Algorithm::kPaper}) {
+    for (std::uint64_t limit = 1; limit < 300; limit += 7) {
+      CoupleOptions options = quick();
+      options.solver.algorithm = algorithm;
+      options.solver.starts = 1;
+      options.solver.epsilon = 1e-3;
+      options.solver.max_half_iterations = limit;
+      const Coupling coupling = couple(data, options);
+      const std::vector<double> plan = coupling.plan.dense();
+      std::vector<double> columns(120, 0.0);
+      double rows = 0, error = 0;
+      for (std::size_t i = 0; i < 120; ++i) {
+        double sum = 0;
+        for (std::size_t j = 0; j < 120; ++j) {
+          sum += plan[i * 120 + j];
+          columns[j] += plan[i * 120 + j];
+        }
+        rows += std::abs(sum - 1.0 / 120);
+      }
+      for (const double sum : columns) error += std::abs(sum - 1.0 / 120);
+      EXPECT_LT(rows, 1e-4) << limit;
+      EXPECT_LE(error, coupling.summary.marginal_error + 1e-4) << limit;
+    }
+  }
+}
+
+TEST(Couple, CentredDataUnderALinearKernelIsCoupled) {
+  Dataset data = blobs(200);
+  Standardizer::fit(data, Standardize::kZscore).apply(data.samples.view());
+  for (const char* kernel : {"linear", "cosine"}) {
+    CoupleOptions options = quick();
+    options.kernel = kernel;
+    const Coupling coupling = couple(data, options);
+    EXPECT_EQ(coupling.summary.status, "converged") << kernel;
+    EXPECT_LT(coupling.summary.objective, 0) << kernel;
+  }
+}
+
+TEST(Couple, DamagedCheckpointsAreRefusedOrHarmless) {
+  const TempDir dir;
+  const Dataset data = blobs(60);
+  CoupleOptions options = quick();
+  options.checkpoint = dir / "c.partial";
+  class Now final : public Progress {
+   public:
+    void update(std::uint64_t, const std::string& note) override {
+      if (note.starts_with("ε")) request_interrupt();
+    }
+  } now;
+  EXPECT_THROW(couple(data, options, &now), Interrupted);
+  clear_interrupt();
+  const std::string whole = read_bytes(dir / "c.partial");
+  const TensorFile file = TensorFile::open(dir / "c.partial");
+  options.resume = true;
+  options.solver.max_half_iterations = 0;
+  // Any number of any array replaced by something awkward.
+  std::size_t refused = 0, trials = 0;
+  const double awkward[] = {std::nan(""), -1, 7, 1e300, 0, std::numeric_limits<double>::infinity()};
+  for (const auto& [name, tensor] : file.tensors()) {
+    if (tensor.bytes.empty()) continue;
+    const std::string needle(reinterpret_cast<const char*>(tensor.bytes.data()), tensor.bytes.size());
+    const std::size_t at = whole.find(needle);
+    ASSERT_NE(at, std::string::npos);
+    for (std::size_t k = 0; k < std::min<std::size_t>(tensor.bytes.size() / 8, 24); ++k) {
+      std::string bytes = whole;
+      std::memcpy(bytes.data() + at + 8 * k, &awkward[(k + name.size()) % 6], 8);
+      write_bytes(dir / "c.partial", bytes);
+      ++trials;
+      try {
+        const Coupling coupling = couple(data, options);
+        const bool converged = coupling.summary.status == "converged";
+        EXPECT_LE(coupling.summary.marginal_error, converged ? 1e-4 : 1e300);
+      } catch (const Error&) {
+        ++refused;
+      }
+    }
+  }
+  EXPECT_GT(refused, trials / 4);
+}
+
+TEST(Couple, LargeProblemsAreTheSameForAnyNumberOfThreadsAndWhenResumed) {
+  const TempDir dir;
+  const Dataset data = blobs(2100);
+  for (const bool paper : {false, true}) {
+    CoupleOptions options = quick();
+    options.kernel = "heat*label";
+    options.solver.start_points = 400;
+    options.solver.epsilon = paper ? 0.02 : 0.001;
+    if (paper) options.solver.algorithm = GwotOptions::Algorithm::kPaper;
+    set_threads(1);
+    const Coupling one = couple(data, options);
+    set_threads(3);
+    const Coupling three = couple(data, options);
+    set_threads(0);
+    EXPECT_EQ(one.plan.parts().p, three.plan.parts().p);
+    EXPECT_EQ(one.plan.parts().column_potential, three.plan.parts().column_potential);
+    class After final : public Progress {
+     public:
+      explicit After(int count) : left_(count) {}
+      void update(std::uint64_t, const std::string& note) override {
+        if (note.starts_with("ε") && --left_ == 0) request_interrupt();
+      }
+
+     private:
+      int left_;
+    } after(4);
+    options.checkpoint = dir / (paper ? "p.partial" : "c.partial");
+    EXPECT_THROW(couple(data, options, &after), Interrupted);
+    clear_interrupt();
+    options.resume = true;
+    const Coupling resumed = couple(data, options);
+    EXPECT_EQ(resumed.plan.parts().p, one.plan.parts().p);
+    EXPECT_EQ(resumed.plan.parts().row_potential, one.plan.parts().row_potential);
+    EXPECT_EQ(resumed.summary.dropped_bound, one.summary.dropped_bound);
+    EXPECT_EQ(resumed.summary.pairs, one.summary.pairs);
+    EXPECT_EQ(resumed.summary.starts, one.summary.starts);
+  }
+}
+
 TEST(Couple, AKernelThatIsNotFiniteIsNamed) {
   GwotProblem problem;
   problem.w.assign(10, 1.0);
@@ -397,6 +533,16 @@ TEST(Interpolation, IsThePapersFormula) {
       EXPECT_NEAR(found.weight[i * 4 + r], std::exp(-all[r].first) / total, 1e-5);
     }
   }
+}
+
+TEST(Interpolation, KeepsItsDigitsFarFromTheOrigin) {
+  Dataset coupled = blobs(60), points = blobs(20, 3);
+  const Interpolation near = interpolate(coupled, points, 4);
+  for (Dataset* data : {&coupled, &points}) {
+    for (std::size_t k = 0; k < data->samples.size(); ++k) data->samples.data()[k] += 4096;
+  }
+  const Interpolation far = interpolate(coupled, points, 4);
+  for (std::size_t k = 0; k < near.weight.size(); ++k) EXPECT_NEAR(near.weight[k], far.weight[k], 2e-2);
 }
 
 TEST(Interpolation, ClassesOfFewSamplesAndUnknownOnes) {

@@ -200,7 +200,7 @@ TEST(Gwot, MeritNeverRises) {
       descent.start_level(epsilon);
       double last = std::numeric_limits<double>::infinity();
       for (int k = 0; k < 100; ++k) {
-        const DescentResult result = descent.step();
+        const DescentResult result = descent.step(descent.inner_limit());
         ASSERT_NE(result, DescentResult::kPrecisionFailure);
         EXPECT_LE(descent.state().merit, last + 1e-9 * std::abs(last)) << "seed " << seed << ", update " << k;
         last = descent.state().merit;
@@ -342,7 +342,13 @@ TEST(Gwot, RefusesWhatCannotBeCoupled) {
   EXPECT_CONTAINS(refusal([](auto& p, auto&) { p.row_mass = std::vector<double>(10, 0.2); }), "sum to 2");
   EXPECT_CONTAINS(refusal([](auto& p, auto&) { p.row_mass = uniform(9); }), "9 for 10 points");
   EXPECT_CONTAINS(refusal([](auto& p, auto&) { p.column_mass = uniform(10), p.column_mass[3] = -0.1; }), "entry 4");
-  EXPECT_CONTAINS(refusal([](auto& p, auto&) { std::fill(p.w.begin(), p.w.end(), 0.0); }), "row sums are all zero");
+  EXPECT_CONTAINS(refusal([](auto& p, auto&) {
+                    std::fill(p.w.begin(), p.w.end(), 0.0);
+                    p.times = [](MatrixView<const double>, MatrixView<double> out) {
+                      std::fill_n(out.data, out.size(), 0.0);
+                    };
+                  }),
+                  "it is zero for all samples");
   EXPECT_CONTAINS(refusal([](auto& p, auto&) { std::fill_n(p.y.data(), p.y.size(), 3.0f); }), "all of them are equal");
   EXPECT_CONTAINS(refusal([](auto& p, auto&) { p.w[2] = NAN; }), "not finite");
 }

@@ -6,6 +6,7 @@
 #include "cpfm/data.hpp"
 #include "cpfm/error.hpp"
 #include "data/image_io.hpp"
+#include "support/files.hpp"
 #include "support/temp_dir.hpp"
 
 namespace cpfm {
@@ -140,6 +141,56 @@ TEST(ImageGrid, RefusesAnAbsurdlyLargeSheet) {
                 refusal.find("overflows") != std::string::npos)
         << refusal;
   }
+}
+
+TEST(ImageGrid, GivesTheBytesOfTheFileItWrites) {
+  const TempDir dir;
+  FloatMatrix images = matrix(5, 3 * 4 * 4, 200);
+  images(3, 7) = 10;
+  for (const GridOptions& options : {GridOptions{}, GridOptions{.columns = 2, .zoom = 3, .gap = 2, .range = {0, 1}}}) {
+    draw(dir, images, {3, 4, 4}, options);
+    const std::vector<std::byte> bytes = png_grid_bytes(images.view(), {3, 4, 4}, options);
+    EXPECT_EQ(test::raw(bytes), test::read_bytes(dir / "grid.png"));
+  }
+  EXPECT_MENTIONS(test::error_of([&] { png_grid_bytes(images.view(), {1, 4, 4}); }), "48 values");
+}
+
+TEST(ImageGrid, SetsReconstructionsBelowTheirOriginals) {
+  FloatMatrix originals(5, 1), reconstructions(5, 1);
+  for (std::size_t i = 0; i < 5; ++i) {
+    originals(i, 0) = float(10 + i);
+    reconstructions(i, 0) = float(20 + i);
+  }
+  const auto order = [&](std::size_t columns, std::array<float, 2> range = {0, 100}) {
+    const FloatMatrix pairs = interleave_pairs(originals.view(), reconstructions.view(), columns, range);
+    return std::vector<float>(pairs.values().begin(), pairs.values().end());
+  };
+  EXPECT_EQ(order(3), (std::vector<float>{10, 11, 12, 20, 21, 22, 13, 14, 50, 23, 24, 50}));
+  EXPECT_EQ(order(5), (std::vector<float>{10, 11, 12, 13, 14, 20, 21, 22, 23, 24}));
+  EXPECT_EQ(order(1), (std::vector<float>{10, 20, 11, 21, 12, 22, 13, 23, 14, 24}));
+  EXPECT_EQ(order(6, {-1, 1}), (std::vector<float>{10, 11, 12, 13, 14, 0, 20, 21, 22, 23, 24, 0}));
+}
+
+TEST(ImageGrid, ShowsThePlaceOfAMissingPairAsAGap) {
+  const TempDir dir;
+  const FloatMatrix images = matrix(3, 1, 1);
+  const std::array<float, 2> range{-1, 1};
+  const FloatMatrix pairs = interleave_pairs(images.view(), images.view(), 2, range);
+  draw(dir, pairs, {1, 1, 1}, {.columns = 2, .zoom = 1, .gap = 0, .range = range});
+  EXPECT_EQ(read_picture(dir / "grid.png").pixels,
+            (std::vector<std::uint8_t>{255, 255, 255, 255, 255, kGap, 255, kGap}));
+}
+
+TEST(ImageGrid, RefusesPairsThatAreNone) {
+  const FloatMatrix two = matrix(2, 4), three = matrix(3, 4), other = matrix(2, 5);
+  const auto refusal = [](const FloatMatrix& originals, const FloatMatrix& reconstructions, std::size_t columns) {
+    return test::error_of([&] { interleave_pairs(originals.view(), reconstructions.view(), columns); });
+  };
+  EXPECT_MENTIONS(refusal(two, three, 2), "2 × 4 originals and 3 × 4 reconstructions");
+  EXPECT_MENTIONS(refusal(two, other, 2), "2 × 5 reconstructions");
+  EXPECT_MENTIONS(refusal(FloatMatrix(0, 4), FloatMatrix(0, 4), 2), "there are none");
+  EXPECT_MENTIONS(refusal(two, two, 0), "pairs columns");
+  EXPECT_MENTIONS(refusal(two, two, std::numeric_limits<std::size_t>::max()), "overflows");
 }
 
 TEST(ImageGrid, LeavesTheOldFileWhenItFails) {

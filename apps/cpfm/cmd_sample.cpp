@@ -1,0 +1,300 @@
+// cpfm embed, generate, reconstruct: a trained model at work.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <numeric>
+
+#include "base/text.hpp"
+#include "checks.hpp"
+#include "cli.hpp"
+#include "cpfm/error.hpp"
+#include "flow_library.hpp"
+
+namespace cpfm::app {
+namespace {
+
+// Pictures as a PNG, anything else as .npy or .csv by the extension.
+void write_samples(const char* option, const std::string& file, const FloatMatrix& samples, const ModelFacts& facts,
+                   std::size_t columns) {
+  const std::string extension = lower(std::filesystem::path(file).extension().string());
+  if (extension == ".npy") {
+    write_npy(file, samples.view());
+    return;
+  }
+  if (extension == ".csv") {
+    Dataset table;
+    table.samples = FloatMatrix(samples.rows(), samples.cols());
+    std::copy_n(samples.data(), samples.size(), table.samples.data());
+    if (facts.feature_names.size() == samples.cols()) table.feature_names = facts.feature_names;
+    write_csv(file, table);
+    return;
+  }
+  if (!facts.image) throw Error(option, "this model is of vectors, which are no pictures", "name a .npy or .csv file");
+  GridOptions grid;
+  grid.columns = columns;
+  if (facts.value_range) grid.range = *facts.value_range;
+  write_png_grid(file, samples.view(), *facts.image, grid);
+}
+
+FloatMatrix take_means(const FloatMatrix& draws, std::size_t n) {
+  const std::size_t k = draws.rows() / n;
+  FloatMatrix means(n, draws.cols());
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t c = 0; c < draws.cols(); ++c) {
+      double sum = 0;
+      for (std::size_t r = 0; r < k; ++r) sum += draws(i * k + r, c);
+      means(i, c) = static_cast<float>(sum / static_cast<double>(k));
+    }
+  }
+  return means;
+}
+
+// "0.5,-1" → {0.5, -1}
+std::vector<float> parse_point(const std::string& text, std::size_t dim) {
+  std::vector<float> point;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    double value = 0;
+    if (!parse_number(text.substr(at, end - at), value) || !std::isfinite(value))
+      throw Error("--at", fmt::format("'{}' is not a point", printable(text)), "numbers with commas, as in 0.5,-1");
+    point.push_back(static_cast<float>(value));
+    at = end + 1;
+  }
+  if (point.size() != dim)
+    throw Error("--at", fmt::format("'{}' has {} numbers", printable(text), point.size()),
+                fmt::format("the model's map has {} dimensions", dim));
+  return point;
+}
+
+// A regular grid over [-range, range]², row by row from the top; further dimensions stay 0.
+FloatMatrix latent_grid(std::size_t side, double range, std::size_t dim) {
+  const std::size_t rows = dim == 1 ? 1 : side;
+  FloatMatrix y(rows * side, dim);
+  std::fill_n(y.data(), y.size(), 0.0f);
+  const auto at = [&](std::size_t k, std::size_t count) {
+    return count == 1 ? 0.0 : range * (2.0 * static_cast<double>(k) / static_cast<double>(count - 1) - 1);
+  };
+  for (std::size_t r = 0; r < rows; ++r) {
+    for (std::size_t c = 0; c < side; ++c) {
+      y(r * side + c, 0) = static_cast<float>(at(c, side));
+      if (dim > 1) y(r * side + c, 1) = static_cast<float>(-at(r, rows));
+    }
+  }
+  return y;
+}
+
+}  // namespace
+
+void add_embed_command(CLI::App& app, Context& context) {
+  auto* command = app.add_subcommand("embed", "Where samples lie on the map: y ~ p(y|x)");
+  command->footer(
+      "Examples:\n"
+      "  cpfm embed run/model.cpfm digits -o y.npy\n"
+      "  cpfm embed run/model.cpfm new.csv --draws 20 -o clouds.npy\n"
+      "  cpfm embed run/model.cpfm digits --mean -o y.csv");
+  struct Options {
+    std::string model, out, density;
+    std::size_t draws = 1;
+    bool mean = false;
+  };
+  const auto o = std::make_shared<Options>();
+  const auto data_options = std::make_shared<DataOptions>();
+  const auto sample = std::make_shared<SampleArguments>();
+  command->add_option("MODEL", o->model, "What 'cpfm fit' or 'cpfm train' wrote")->required();
+  data_options->add_unscaled_to(*command);
+  command->add_option("-o,--output", o->out, "File to write: .npy, or .csv")->required()->option_text("FILE REQUIRED");
+  auto* draws = command->add_option("--draws", o->draws, "Draws for each sample: the result is n x K x d")
+                    ->transform(whole_number(1, 1000000))
+                    ->type_name("K")
+                    ->capture_default_str();
+  command->add_flag("--mean", o->mean, "The mean of the draws (of 16, unless told) instead");
+  command->add_option("--density", o->density, "Also write log p(y|x) of each y to this .npy file")
+      ->option_text("FILE");
+  sample->add_to(*command);
+  command->callback([=, &context] {
+    check_extension("--output", o->out, {".npy", ".csv"});
+    check_writable("--output", o->out);
+    if (!o->density.empty()) {
+      check_extension("--density", o->density, {".npy"});
+      check_writable("--density", o->density);
+    }
+    const bool csv = lower(std::filesystem::path(o->out).extension().string()) == ".csv";
+    if (csv && o->draws > 1 && !o->mean)
+      throw Error("--output", "several draws per sample do not fit a table", "name a .npy file, or add --mean");
+    constexpr std::size_t kDrawsForMean = 16;
+    const std::size_t count = o->mean && draws->count() == 0 ? kDrawsForMean : o->draws;
+    const auto model = flow_library().load_model(o->model, sample->device);
+    const Dataset data = data_options->load(context);
+    const auto progress = context.progress();
+    const SampleOptions options = sample->resolve(context, progress.get());
+    FloatMatrix y = model->embed(data.samples.view(), count, options);
+    if (o->mean) y = take_means(y, data.size());
+    const std::size_t each = y.rows() / data.size();
+    if (csv) {
+      Dataset table;
+      table.samples = FloatMatrix(y.rows(), y.cols());
+      std::copy_n(y.data(), y.size(), table.samples.data());
+      for (std::size_t k = 0; k < y.cols(); ++k) table.feature_names.push_back(fmt::format("y{}", k + 1));
+      table.labels = data.labels;
+      table.properties = data.properties;
+      write_csv(o->out, table);
+    } else if (each == 1) {
+      write_npy(o->out, y.view());
+    } else {
+      write_npy(o->out, y.values(), {data.size(), each, y.cols()});
+    }
+    Json result{
+        {"output", o->out}, {"n", data.size()}, {"draws", each}, {"dim", y.cols()}, {"device", model->device()}};
+    if (!o->density.empty()) {
+      FloatMatrix repeated(y.rows(), data.dim());
+      for (std::size_t i = 0; i < y.rows(); ++i)
+        std::copy_n(data.samples.row(i / each).data(), data.dim(), repeated.row(i).data());
+      const std::vector<double> logs = model->log_density(repeated.view(), y.view(), options);
+      std::vector<float> values(logs.begin(), logs.end());
+      if (each == 1)
+        write_npy(o->density, values, {data.size()});
+      else
+        write_npy(o->density, values, {data.size(), each});
+      result["density"] = o->density;
+      result["mean_log_density"] = std::accumulate(logs.begin(), logs.end(), 0.0) / static_cast<double>(logs.size());
+    }
+    if (context.json)
+      context.print(result);
+    else
+      fmt::print("{}: {} x {}{}\n", printable(o->out, 200), data.size(), each > 1 ? fmt::format("{} x ", each) : "",
+                 y.cols());
+  });
+}
+
+void add_generate_command(CLI::App& app, Context& context) {
+  auto* command = app.add_subcommand("generate", "Samples for places of the map: x ~ p(x|y)");
+  command->footer(
+      "Examples:\n"
+      "  cpfm generate run/model.cpfm --grid 10 --range 1.5 -o grid.png\n"
+      "  cpfm generate run/model.cpfm --at 0.5,-1 --at 0,0 -o two.npy\n"
+      "  cpfm generate run/model.cpfm --y y.npy -o x.npy");
+  struct Options {
+    std::string model, out, y;
+    std::vector<std::string> at;
+    std::size_t grid = 0, each = 1;
+    double range = 1.5;
+  };
+  const auto o = std::make_shared<Options>();
+  const auto sample = std::make_shared<SampleArguments>();
+  command->add_option("MODEL", o->model, "What 'cpfm fit' or 'cpfm train' wrote")->required();
+  command->add_option("-o,--output", o->out, "File to write: .npy, .csv, or .png for pictures")
+      ->required()
+      ->option_text("FILE REQUIRED");
+  command->add_option("--y", o->y, "File with one place per row")->option_text("FILE");
+  command->add_option("--at", o->at, "A place, as in 0.5,-1; may be repeated")
+      ->option_text("a,b")
+      ->allow_extra_args(false);
+  command->add_option("--grid", o->grid, "A grid of K x K places")->transform(whole_number(1, 1000))->type_name("K");
+  command->add_option("--range", o->range, "The grid covers [-r, r] in both directions")
+      ->check(positive_number())
+      ->capture_default_str();
+  command->add_option("--each", o->each, "Samples for each place")
+      ->transform(whole_number(1, 1000000))
+      ->type_name("N")
+      ->capture_default_str();
+  sample->add_to(*command);
+  command->callback([=, &context] {
+    check_extension("--output", o->out, {".npy", ".csv", ".png"});
+    check_writable("--output", o->out);
+    if ((o->grid > 0 ? 1 : 0) + (o->y.empty() ? 0 : 1) + (o->at.empty() ? 0 : 1) != 1)
+      throw Error("--y, --at, --grid", "exactly one of them says where", "as in --grid 10");
+    const auto model = flow_library().load_model(o->model, sample->device);
+    const ModelFacts& facts = model->facts();
+    FloatMatrix places;
+    std::size_t columns = 0;
+    if (o->grid > 0) {
+      places = latent_grid(o->grid, o->range, facts.latent_dim);
+      columns = o->grid * o->each;
+    } else if (!o->y.empty()) {
+      places = std::move(read_dataset(o->y).samples);
+      columns = o->each > 1 ? o->each : 0;
+    } else {
+      places = FloatMatrix(o->at.size(), facts.latent_dim);
+      for (std::size_t i = 0; i < o->at.size(); ++i) {
+        const std::vector<float> point = parse_point(o->at[i], facts.latent_dim);
+        std::copy(point.begin(), point.end(), places.row(i).data());
+      }
+      columns = o->each > 1 ? o->each : 0;
+    }
+    FloatMatrix y(places.rows() * o->each, places.cols());
+    for (std::size_t i = 0; i < y.rows(); ++i)
+      std::copy_n(places.row(i / o->each).data(), places.cols(), y.row(i).data());
+    const auto progress = context.progress();
+    const FloatMatrix x = model->generate(y.view(), sample->resolve(context, progress.get()));
+    write_samples("--output", o->out, x, facts, columns);
+    if (context.json)
+      context.print({{"output", o->out}, {"n", x.rows()}, {"dim", x.cols()}, {"device", model->device()}});
+    else
+      fmt::print("{}: {} x {}\n", printable(o->out, 200), x.rows(), x.cols());
+  });
+}
+
+void add_reconstruct_command(CLI::App& app, Context& context) {
+  auto* command = app.add_subcommand("reconstruct", "Samples to the map and back: what the map keeps of them");
+  command->footer(
+      "Examples:\n"
+      "  cpfm reconstruct run/model.cpfm digits --limit 100 -o back.png\n"
+      "  cpfm reconstruct run/model.cpfm table.csv -o back.csv");
+  struct Options {
+    std::string model, out, png;
+    std::size_t pictures = 50;
+  };
+  const auto o = std::make_shared<Options>();
+  const auto data_options = std::make_shared<DataOptions>();
+  const auto sample = std::make_shared<SampleArguments>();
+  command->add_option("MODEL", o->model, "What 'cpfm fit' or 'cpfm train' wrote")->required();
+  data_options->add_unscaled_to(*command);
+  command->add_option("-o,--output", o->out, "File to write: .npy, .csv, or .png of originals above reconstructions")
+      ->required()
+      ->option_text("FILE REQUIRED");
+  command->add_option("--png", o->png, "Also draw originals above reconstructions")->option_text("FILE");
+  command->add_option("--pictures", o->pictures, "How many pairs a PNG shows")
+      ->transform(whole_number(1, 100000))
+      ->type_name("N")
+      ->capture_default_str();
+  sample->add_to(*command);
+  command->callback([=, &context] {
+    check_extension("--output", o->out, {".npy", ".csv", ".png"});
+    check_writable("--output", o->out);
+    if (!o->png.empty()) {
+      check_extension("--png", o->png, {".png"});
+      check_writable("--png", o->png);
+    }
+    const auto model = flow_library().load_model(o->model, sample->device);
+    const Dataset data = data_options->load(context);
+    const auto progress = context.progress();
+    const SampleOptions options = sample->resolve(context, progress.get());
+    const FloatMatrix y = model->embed(data.samples.view(), 1, options);
+    const FloatMatrix back = model->generate(y.view(), options);
+    const auto draw = [&](const char* option, const std::string& file) {
+      const std::size_t shown = std::min(o->pictures, data.size()), columns = std::min<std::size_t>(10, shown);
+      const FloatMatrix pairs =
+          interleave_pairs({data.samples.data(), shown, data.dim()}, {back.data(), shown, back.cols()}, columns,
+                           model->facts().value_range.value_or(std::array<float, 2>{0, 255}));
+      write_samples(option, file, pairs, model->facts(), columns);
+    };
+    if (lower(std::filesystem::path(o->out).extension().string()) == ".png")
+      draw("--output", o->out);
+    else
+      write_samples("--output", o->out, back, model->facts(), 0);
+    if (!o->png.empty()) draw("--png", o->png);
+    double mse = 0;
+    for (std::size_t k = 0; k < back.size(); ++k) {
+      const double error = double(back.data()[k]) - double(data.samples.data()[k]);
+      mse += error * error / static_cast<double>(back.size());
+    }
+    Json result{
+        {"output", o->out}, {"n", back.rows()}, {"dim", back.cols()}, {"mse", mse}, {"device", model->device()}};
+    if (context.json)
+      context.print(result);
+    else
+      fmt::print("{}: {} x {}, mean squared error {:.5g}\n", printable(o->out, 200), back.rows(), back.cols(), mse);
+  });
+}
+
+}  // namespace cpfm::app

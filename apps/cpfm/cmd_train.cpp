@@ -1,0 +1,112 @@
+// cpfm train COUPLING DATA -o RUN: stage 2 alone. cpfm fit DATA -o RUN: both stages.
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+#include "checks.hpp"
+#include "cli.hpp"
+#include "cpfm/error.hpp"
+#include "flow_library.hpp"
+#include "run_folder.hpp"
+
+namespace cpfm::app {
+namespace fs = std::filesystem;
+namespace {
+
+std::string config_of(const CLI::App& command) {
+  const CLI::App* root = &command;
+  while (root->get_parent() != nullptr) root = root->get_parent();
+  return root->config_to_str();
+}
+
+void finish(const Run& run, FlowEntry& flow, const Context& context) {
+  const RunResult result = train_run(run, flow, context);
+  if (context.json)
+    context.print(result.numbers);
+  else
+    print_run(run, result);
+}
+
+// The coupling of a run that is resumed, where it was finished for this data.
+bool can_reuse(const fs::path& file, const Dataset& data) {
+  std::error_code ignored;
+  return fs::exists(file, ignored) && Coupling::load(file).data_fingerprint == fingerprint(data);
+}
+
+}  // namespace
+
+void add_train_command(CLI::App& app, Context& context) {
+  auto* command = app.add_subcommand("train", "Train the network on a coupling: stage 2 alone");
+  command->footer(
+      "Examples:\n"
+      "  cpfm couple digits -o digits.cpfm && cpfm train digits.cpfm digits -o run --minutes 3\n"
+      "  cpfm train digits.cpfm digits -o run --minutes 10 --resume\n"
+      "Ctrl-C leaves RUN/checkpoint.cpfm; the same command with --resume goes on.");
+  const auto coupling_file = std::make_shared<std::string>();
+  const auto folder = std::make_shared<std::string>();
+  const auto resume = std::make_shared<bool>(false);
+  const auto data_options = std::make_shared<DataOptions>();
+  const auto arguments = std::make_shared<TrainArguments>();
+  command->add_option("COUPLING", *coupling_file, "What 'cpfm couple' wrote")->required();
+  data_options->add_to(*command);
+  command->add_option("-o,--output", *folder, "Folder of the run")->required()->option_text("RUN REQUIRED");
+  arguments->add_to(*command);
+  command->add_flag("--resume", *resume, "Go on from RUN/checkpoint.cpfm");
+  command->callback([=, &context] {
+    FlowEntry& flow = flow_library();
+    const Coupling coupling = Coupling::load(*coupling_file);
+    Standardizer applied;
+    const Dataset data = data_options->load(context, &applied);
+    if (fingerprint(data) != coupling.data_fingerprint) {
+      throw Error(*coupling_file, fmt::format("was made of other data than {}", data.source),
+                  "give the same DATA with the same --limit, --part, --labels, --property and --standardize");
+    }
+    const TrainOptions options = arguments->resolve(context, data, flow);
+    open_run_folder(*folder, *resume);
+    coupling.save(fs::path(*folder) / "coupling.cpfm");
+    finish({*folder, data, coupling, applied, options, arguments->pairs, *resume, config_of(*command)}, flow, context);
+  });
+}
+
+void add_fit_command(CLI::App& app, Context& context) {
+  auto* command = app.add_subcommand("fit", "From data to a model, an embedding and a report: both stages");
+  command->footer(
+      "Examples:\n"
+      "  cpfm fit digits -o run --minutes 3\n"
+      "  cpfm fit table.csv --labels species --latent square -o run\n"
+      "Ctrl-C saves the state in RUN; the same command with --resume goes on.");
+  const auto folder = std::make_shared<std::string>();
+  const auto resume = std::make_shared<bool>(false);
+  const auto data_options = std::make_shared<DataOptions>();
+  const auto couple_arguments = std::make_shared<CoupleArguments>();
+  const auto train_arguments = std::make_shared<TrainArguments>();
+  data_options->add_to(*command);
+  command->add_option("-o,--output", *folder, "Folder of the run")->required()->option_text("RUN REQUIRED");
+  couple_arguments->add_to(*command);
+  train_arguments->add_to(*command);
+  command->add_flag("--resume", *resume, "Go on with what an interrupted run left");
+  command->callback([=, &context] {
+    FlowEntry& flow = flow_library();
+    Standardizer applied;
+    const Dataset data = data_options->load(context, &applied);
+    CoupleOptions couple_options = couple_arguments->resolve(context, data.size());
+    const TrainOptions train_options = train_arguments->resolve(context, data, flow);
+    open_run_folder(*folder, *resume);
+    const fs::path file = fs::path(*folder) / "coupling.cpfm";
+    const auto progress = context.progress();
+    const Coupling coupling = [&] {
+      if (*resume && can_reuse(file, data)) return Coupling::load(file);
+      couple_options.checkpoint = file.string() + ".partial";
+      couple_options.resume = *resume && fs::exists(couple_options.checkpoint);
+      try {
+        return couple(data, couple_options, progress.get());
+      } catch (const Interrupted&) {
+        throw Interrupted(fmt::format("{} holds the state; the same command with --resume goes on", *folder));
+      }
+    }();
+    coupling.save(file);
+    finish({*folder, data, coupling, applied, train_options, train_arguments->pairs, *resume, config_of(*command)},
+           flow, context);
+  });
+}
+
+}  // namespace cpfm::app

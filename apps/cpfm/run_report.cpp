@@ -1,0 +1,242 @@
+#include "run_report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+
+#include "base/atomic_file.hpp"
+#include "base/text.hpp"
+#include "cpfm/html_report.hpp"
+#include "cpfm/metric.hpp"
+#include "cpfm/random.hpp"
+#include "cpfm/report.hpp"
+
+namespace cpfm::app {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::uint32_t kShownStream = 0x73686f77;  // "show"
+
+void write_file(const fs::path& file, const std::vector<std::byte>& bytes) {
+  AtomicFile out(file);
+  out.write(std::span<const std::byte>(bytes));
+  out.commit();
+}
+
+// Collects the report while pictures are made, each also as a file of its own.
+class Builder {
+ public:
+  explicit Builder(const Run& run) : run_(run) {}
+
+  ReportFigure picture(const char* name, std::vector<std::byte> png, double scale, std::string caption) {
+    write_file(run_.folder / name, png);
+    return {.png = std::move(png), .scale = scale, .caption = std::move(caption)};
+  }
+
+ private:
+  const Run& run_;
+};
+
+Scatter scatter_of(const FloatMatrix& y, const Dataset& data, std::string title) {
+  Scatter scatter;
+  scatter.title = std::move(title);
+  scatter.points = y.view();
+  if (data.labels)
+    scatter.labels = &*data.labels;
+  else if (!data.properties.empty())
+    scatter.property = &data.properties[0];
+  return scatter;
+}
+
+Lines loss_curves(const fs::path& metrics) {
+  Lines lines;
+  lines.title = "Loss";
+  lines.x_label = "step";
+  lines.y_label = "mean squared error of the drift";
+  lines.log_y = true;
+  Series x{.name = "x given y"}, y{.name = "y given x"};
+  Series held_x{.name = "x, held out", .markers = true, .dashed = true};
+  Series held_y{.name = "y, held out", .markers = true, .dashed = true};
+  std::ifstream in(metrics);
+  for (std::string line; std::getline(in, line);) {
+    const Json entry = Json::parse(line, nullptr, false);
+    if (!entry.is_object()) continue;  // a line that a kill cut short
+    const double step = entry.value("step", 0.0);
+    const auto add = [&](Series& series, const char* key) {
+      if (!entry.contains(key)) return;
+      series.x.push_back(step);
+      series.y.push_back(entry[key].get<double>());
+    };
+    add(x, "loss_x");
+    add(y, "loss_y");
+    // A held-out loss is repeated until it is measured again.
+    const bool fresh =
+        entry.contains("validation_x") && (held_x.y.empty() || held_x.y.back() != entry["validation_x"].get<double>());
+    if (fresh) add(held_x, "validation_x");
+    if (fresh) add(held_y, "validation_y");
+  }
+  lines.series = {x, y};
+  if (!held_x.x.empty()) lines.series.insert(lines.series.end(), {held_x, held_y});
+  return lines;
+}
+
+Lines objective_curve(const CoupleSummary& summary) {
+  Lines lines;
+  lines.title = "Objective of the coupling";
+  lines.x_label = "half-iterations";
+  lines.y_label = "share of a random coupling's";
+  Series series;
+  for (const CoupleSummary::Moment& moment : summary.history) {
+    series.x.push_back(moment.half_iterations);
+    series.y.push_back(moment.objective / summary.objective_random);
+  }
+  lines.series = {series};
+  return lines;
+}
+
+// At most `most` rows, the same ones every time, in the order of the data.
+std::vector<std::size_t> some_rows(std::size_t n, std::size_t most, std::uint64_t seed) {
+  std::vector<std::size_t> rows = permutation(n, seed, kShownStream);
+  rows.resize(std::min(n, most));
+  std::sort(rows.begin(), rows.end());
+  return rows;
+}
+
+std::string number(double value) { return fmt::format("{:.4g}", value); }
+
+}  // namespace
+
+Json write_run_report(const Run& run, const TrainState& state, FlowEntry& flow, const Context& context) {
+  const auto model = flow.load_model(run / "model.cpfm", run.options.device);
+  const ModelFacts& facts = model->facts();
+  const CoupleSummary& coupled = run.coupling.summary;
+  const auto progress = context.progress();
+  SampleOptions sampling;
+  sampling.seed = context.seed;
+  sampling.progress = progress.get();
+
+  // The model wants samples as they are in the file.
+  const std::vector<std::size_t> rows = some_rows(run.data.size(), 2000, context.seed);
+  Dataset shown = select(run.data, rows);
+  run.applied.invert(shown.samples.view());
+  const FloatMatrix y = model->embed(shown.samples.view(), 1, sampling);
+  const std::size_t most_back = std::min<std::size_t>(shown.size(), 500);
+  const FloatMatrix back = model->generate({y.data(), most_back, y.cols()}, sampling);
+
+  Json numbers{{"output", run.folder.string()},
+               {"model", (run / "model.cpfm").string()},
+               {"report", (run / "report.html").string()},
+               {"n", run.data.size()},
+               {"parameters", facts.parameters},
+               {"steps", state.steps},
+               {"epochs", state.epoch},
+               {"seconds", state.seconds},
+               {"loss_x", state.loss_x},
+               {"loss_y", state.loss_y},
+               {"device", model->device()},
+               {"coupling", Json::parse(to_json(coupled))}};
+  if (state.validation_x)
+    numbers.update({{"validation_x", *state.validation_x}, {"validation_y", *state.validation_y}});
+  double mse = 0;
+  for (std::size_t k = 0; k < back.size(); ++k) {
+    const double error = double(back.data()[k]) - double(shown.samples.data()[k]);
+    mse += error * error / static_cast<double>(back.size());
+  }
+  numbers["mse"] = mse;
+  if (shown.labels) {
+    const std::vector<std::int32_t> judged = nearest_labels(shown.samples.view(), shown.labels->ids, back.view(), 1);
+    const std::span<const std::int32_t> own(shown.labels->ids.data(), most_back);
+    numbers["label_kept"] = {{"value", agreement(judged, own)}, {"n", most_back}, {"judge", "1-NN on the originals"}};
+    const std::vector<std::int32_t> neighbours = nearest_labels(y.view(), shown.labels->ids, y.view(), 15, true);
+    numbers["knn_label"] = {{"value", agreement(neighbours, shown.labels->ids)}, {"k", 15}};
+  }
+  if (coupled.latent == "gaussian") {
+    const GaussianDistance distance = wasserstein2_to_gaussian(y.view(), 1000, context.seed);
+    numbers["w2_gaussian"] = {{"value", distance.value}, {"n", distance.n}, {"floor", distance.floor}};
+  }
+
+  Builder build(run);
+  HtmlReport report;
+  report.title = printable(run.data.source, 100);
+  report.subtitle = fmt::format("{} on a {} map", coupled.kernel, coupled.latent);
+  if (can_draw()) {
+    const FloatMatrix all = run.coupling.embed_all(run.data, false, context.seed);
+    FloatMatrix plan(rows.size(), all.cols());
+    for (std::size_t i = 0; i < rows.size(); ++i) std::copy_n(all.row(rows[i]).data(), all.cols(), plan.row(i).data());
+    Figure maps;
+    maps.panels = {scatter_of(plan, shown, "Coupling (stage 1)"), scatter_of(y, shown, "Network (stage 2)")};
+    report.sections.push_back({.heading = "The map",
+                               .text = "Left, where the coupling puts each sample; right, where the network does, "
+                                       "which sees the sample alone. One draw each.",
+                               .blocks = {build.picture("embedding.png", png_bytes(maps), maps.scale,
+                                                        fmt::format("{} samples", rows.size()))}});
+  }
+  if (facts.image) {
+    GridOptions grid;
+    grid.range = facts.value_range.value_or(std::array<float, 2>{0, 255});
+    grid.columns = 15;
+    const std::size_t pairs = std::min<std::size_t>(45, most_back);
+    const FloatMatrix both = interleave_pairs({shown.samples.data(), pairs, shown.dim()},
+                                              {back.data(), pairs, back.cols()}, grid.columns, grid.range);
+    report.sections.push_back(
+        {.heading = "There and back",
+         .text = "Rows in turn: originals, and what comes back from their place on the map.",
+         .blocks = {build.picture("reconstructions.png", png_grid_bytes(both.view(), *facts.image, grid), 1, "")}});
+    const std::size_t side = 15;
+    const double range = coupled.latent == "gaussian" ? 2.0 : 1.0;
+    FloatMatrix places(facts.latent_dim == 1 ? side : side * side, facts.latent_dim);
+    std::fill_n(places.data(), places.size(), 0.0f);
+    for (std::size_t i = 0; i < places.rows(); ++i) {
+      const auto at = [&](std::size_t k) { return range * (2.0 * double(k) / double(side - 1) - 1); };
+      places(i, 0) = static_cast<float>(at(i % side));
+      if (facts.latent_dim > 1) places(i, 1) = static_cast<float>(-at(i / side));
+    }
+    const FloatMatrix generated = model->generate(places.view(), sampling);
+    grid.columns = side;
+    report.sections.push_back(
+        {.heading = "Across the map",
+         .text = fmt::format("A sample for every place of a grid over [-{0}, {0}] in both directions.", range),
+         .blocks = {build.picture("grid.png", png_grid_bytes(generated.view(), *facts.image, grid), 1, "")}});
+  }
+  if (can_draw()) {
+    Figure curves;
+    curves.panels = {loss_curves(run / "metrics.jsonl")};
+    if (!coupled.history.empty()) curves.panels.emplace_back(objective_curve(coupled));
+    report.sections.push_back(
+        {.heading = "How it went", .blocks = {build.picture("curves.png", png_bytes(curves), curves.scale, "")}});
+  }
+  ReportFacts facts_block;
+  const auto fact = [&](const char* what, std::string text) { facts_block.facts.emplace_back(what, std::move(text)); };
+  fact("Samples", fmt::format("{} of {} features", run.data.size(), run.data.dim()));
+  fact("Objective of the coupling",
+       fmt::format("{} ({:.1f} % of a random coupling's {}), {}", number(coupled.objective),
+                   100 * coupled.objective / coupled.objective_random, number(coupled.objective_random),
+                   coupled.status));
+  fact("Network", fmt::format("{}, {} parameters", facts.network.kind, facts.parameters));
+  fact("Training", fmt::format("{} steps, {} epochs, {:.1f} min on {}", state.steps, state.epoch, state.seconds / 60,
+                               model->device()));
+  if (state.validation_x)
+    fact("Loss, held out", fmt::format("x {}, y {}", number(*state.validation_x), number(*state.validation_y)));
+  fact("Squared error there and back", fmt::format("{} per value", number(mse)));
+  if (numbers.contains("label_kept")) {
+    fact("Label kept there and back",
+         fmt::format("{:.3f} of {} samples of the training data, judged by 1-NN on the originals",
+                     numbers["label_kept"]["value"].get<double>(), most_back));
+    fact("15-NN label on the map", fmt::format("{:.3f}", numbers["knn_label"]["value"].get<double>()));
+  }
+  if (numbers.contains("w2_gaussian")) {
+    const Json& w2 = numbers["w2_gaussian"];
+    fact("W₂² to the Gaussian", fmt::format("{} at N = {} (floor {})", number(w2["value"].get<double>()),
+                                            w2["n"].get<std::size_t>(), number(w2["floor"].get<double>())));
+  }
+  report.sections.push_back({.heading = "Numbers", .blocks = {facts_block}});
+  report.sections.push_back(
+      {.heading = "How to make it again", .blocks = {ReportListing{.text = run.config, .caption = "config.toml"}}});
+  report.footer = version_text();
+  write_html_report(run / "report.html", report);
+  return numbers;
+}
+
+}  // namespace cpfm::app

@@ -1,0 +1,11 @@
+// The report of a run: what a person wants to see first after training.
+#pragma once
+
+#include "run_folder.hpp"
+
+namespace cpfm::app {
+
+// Uses RUN/model.cpfm as anyone would; writes report.html and PNG copies of its pictures; returns the numbers.
+Json write_run_report(const Run& run, const TrainState& state, FlowEntry& flow, const Context& context);
+
+}  // namespace cpfm::app

@@ -1,0 +1,99 @@
+#include "flow/model_file.hpp"
+
+#include <fmt/format.h>
+
+#include "cpfm/error.hpp"
+#include "cpfm/model.hpp"
+#include "flow/options_json.hpp"
+#include "flow/tensor_bytes.hpp"
+
+namespace cpfm {
+namespace {
+
+constexpr const char* kKind = "model";
+
+void load_tensor(const TensorFile& file, const std::string& name, torch::Tensor to) {
+  const TensorView& from = file.tensor(name);
+  const std::vector<std::uint64_t> shape(to.sizes().begin(), to.sizes().end());
+  if (from.shape != shape || from.dtype != DType::kF32)
+    throw Error(fmt::format("tensor '{}'", name), "does not fit the network of this file", "the file is damaged");
+  to.copy_(from_tensor_view(from));
+  if (!torch::isfinite(to).all().item<bool>())
+    throw Error(fmt::format("tensor '{}'", name), "holds numbers that are not finite", "the file is damaged");
+}
+
+void check_facts(const ModelFacts& facts) {
+  const auto require = [](bool right, const char* what) {
+    if (!right) throw Error(what, "is out of range", "the file is damaged");
+  };
+  constexpr std::size_t kMost = 1 << 24;
+  require(facts.dim >= 1 && facts.dim <= kMost, "dim");
+  require(facts.latent_dim >= 1 && facts.latent_dim <= 8, "latent_dim");
+  if (facts.image) {
+    const ImageShape& image = *facts.image;
+    require(image.channels >= 1 && image.height >= 1 && image.width >= 1 && image.channels <= 4096 &&
+                image.height <= 65536 && image.width <= 65536 && image.size() == facts.dim,
+            "image");
+  }
+  const Standardizer& s = facts.standardizer;
+  const std::size_t expected = s.mode == Standardize::kNone ? 0 : s.mode == Standardize::kImage ? 1 : facts.dim;
+  require(s.shift.size() == expected && s.scale.size() == expected, "standardize");
+  for (const float scale : s.scale) require(std::isfinite(scale) && scale != 0, "standardize");
+  for (const float shift : s.shift) require(std::isfinite(shift), "standardize");
+}
+
+}  // namespace
+
+DriftShape drift_shape(const ModelFacts& facts) {
+  DriftShape shape;
+  if (facts.image && facts.network.kind != "mlp")
+    shape.x = {facts.image->channels, facts.image->height, facts.image->width};
+  else
+    shape.x = {static_cast<std::int64_t>(facts.dim)};
+  shape.y = static_cast<std::int64_t>(facts.latent_dim);
+  return shape;
+}
+
+void write_model(const std::filesystem::path& file, const ModelFacts& facts, const torch::nn::Module& module,
+                 const std::map<std::string, torch::Tensor>& weights) {
+  TensorFileWriter writer;
+  writer.set_metadata("cpfm.kind", kKind);
+  writer.set_metadata("model", to_json(facts).dump());
+  std::vector<torch::Tensor> alive;
+  const auto add = [&](const std::string& name, const torch::Tensor& values) {
+    alive.push_back(values.detach().to(torch::kCPU, torch::kFloat32).contiguous());
+    add_tensor(writer, name, alive.back());
+  };
+  for (const auto& [name, values] : weights) add("net." + name, values);
+  for (const auto& item : module.named_buffers()) add("buffer." + item.key(), item.value());
+  writer.save(file);
+}
+
+LoadedModel read_model(const std::filesystem::path& path) {
+  const TensorFile file = TensorFile::open(path);
+  const auto kind = file.metadata().find("cpfm.kind");
+  if (kind == file.metadata().end() || kind->second != kKind) {
+    throw Error(
+        path.string(),
+        kind == file.metadata().end() ? "is no model of cpfm" : fmt::format("is a {}, not a model", kind->second),
+        "make one with 'cpfm fit' or 'cpfm train'");
+  }
+  LoadedModel model;
+  try {
+    model.facts = facts_from_json(Json::parse(file.metadata("model")));
+    check_facts(model.facts);
+    // A network far larger than the file cannot be its own.
+    model.drift = make_drift(model.facts.network, drift_shape(model.facts));
+    torch::NoGradGuard no_grad;
+    for (auto& item : model.drift->named_parameters()) load_tensor(file, "net." + item.key(), item.value());
+    for (auto& item : model.drift->named_buffers()) load_tensor(file, "buffer." + item.key(), item.value());
+    model.drift->eval();
+  } catch (const Error& error) {
+    throw Error(path.string(), error.what(), "the model is damaged; make it again");
+  } catch (const Json::exception&) {
+    throw Error(path.string(), "its metadata cannot be read", "the model is damaged; make it again");
+  }
+  return model;
+}
+
+}  // namespace cpfm

@@ -1,0 +1,430 @@
+// Trains the dual network (paper, Algorithm 3): every batch is split by role in the fixed share α, both roles share one
+// pass through the encoder, and the loss is (1 - α) E|u_x - v_x|² + α E|u_y - v_y|², each a mean over the entries, so
+// that the role with fewer of them is not drowned in the shared encoder.
+//
+// Everything random in a step is a function of (seed, step): a run that is stopped and resumed does what it would have
+// done.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cmath>
+#include <numbers>
+
+#include "base/log.hpp"
+#include "cpfm/error.hpp"
+#include "cpfm/interrupt.hpp"
+#include "cpfm/model.hpp"
+#include "flow/batches.hpp"
+#include "flow/device.hpp"
+#include "flow/drift.hpp"
+#include "flow/flat_parameters.hpp"
+#include "flow/interpolant.hpp"
+#include "flow/model_file.hpp"
+#include "flow/options_json.hpp"
+#include "flow/tensor_bytes.hpp"
+
+namespace cpfm {
+namespace {
+
+constexpr const char* kKind = "checkpoint of training";
+// What may change when training is resumed: how long, where, and how often it is saved.
+const std::vector<std::string> kMayChange{"epochs", "steps", "minutes", "device", "precision", "checkpoint_minutes"};
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+// SplitMix64's finaliser: torch's generator gets a seed per step.
+std::uint64_t step_seed(std::uint64_t seed, std::uint64_t step) {
+  std::uint64_t x = seed * 0x9e3779b97f4a7c15u + step + 1;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+
+void check(const TrainOptions& o) {
+  const auto positive = [](double value, const char* name) {
+    if (!(value > 0) || !std::isfinite(value))
+      throw Error(name, fmt::format("{} is out of range", value), "a positive number");
+  };
+  if (!(o.alpha > 0 && o.alpha < 1))
+    throw Error("--alpha", fmt::format("{} is out of range", o.alpha), "above 0, below 1");
+  if (o.batch < 2) throw Error("--batch", fmt::format("{} is too small", o.batch), "at least 2, one for each role");
+  if (o.y_draws < 1) throw Error("--y-draws", fmt::format("{} is too small", o.y_draws), "at least 1");
+  positive(o.learning_rate, "--learning-rate");
+  positive(o.clip, "--clip");
+  if (!(o.weight_decay >= 0)) throw Error("--weight-decay", fmt::format("{} is negative", o.weight_decay), "0 or more");
+  if (!(o.ema >= 0 && o.ema < 1)) throw Error("--ema", fmt::format("{} is out of range", o.ema), "0 to below 1");
+  if (o.warmup < 0) throw Error("--warmup", fmt::format("{} is negative", o.warmup), "0 or more");
+  if (o.schedule != "constant" && o.schedule != "cosine")
+    throw Error("--schedule", fmt::format("'{}' is not known", o.schedule), "constant or cosine");
+  if (!(o.epochs >= 0) || !(o.minutes >= 0)) throw Error("--epochs, --minutes", "are negative", "0 or more");
+  if (o.epochs == 0 && o.steps == 0 && o.minutes == 0)
+    throw Error("training", "has no end", "give --epochs, --steps or --minutes");
+}
+
+class TorchTrainer final : public Trainer {
+ public:
+  TorchTrainer(const TrainData& data, const TrainOptions& options)
+      : data_(data),
+        options_(options),
+        path_(make_interpolant(options.interpolant)),
+        device_(find_device(options.device)),
+        precision_(find_precision(options.precision, device_)) {
+    check(options_);
+    if (options_.network.kind == "auto") options_.network.kind = data.image ? "unet" : "mlp";
+    if (options_.network.head == "paper") options_.y_draws = 1;
+    facts_.network = options_.network;
+    facts_.image = data.image;
+    facts_.dim = data.samples.cols;
+    facts_.latent_dim = data.latent.cols;
+    torch::manual_seed(options_.seed);
+    drift_ = make_drift(options_.network, drift_shape(facts_));
+    parameters_ = std::make_unique<FlatParameters>(*drift_, device_, precision_);
+    const torch::Tensor& master = parameters_->master();
+    first_moment_ = torch::zeros_like(master);
+    second_moment_ = torch::zeros_like(master);
+    average_ = master.clone();
+    batches_ = std::make_unique<Batches>(data_, options_.validation, static_cast<std::size_t>(options_.batch),
+                                         options_.seed, device_.is_cuda());
+    samples_ = upload(data.samples);
+    latent_ = upload(data.latent);
+    reset_sums();
+  }
+
+  bool step() override {
+    if (finished()) return false;
+    const double before = now();
+    with_memory_errors("--batch", fmt::format("a smaller one than {}, or a smaller network", batches_->batch()),
+                       [&] { train_step(); });
+    ++state_.steps;
+    state_.epoch = state_.steps / batches_->steps_per_epoch();
+    // GPU work goes on behind the host's back; reading the loss, about every second, is what waits for it.
+    state_.seconds += now() - before;
+    if (!device_.is_cuda() || now() - last_read_ > 1) read_losses();
+    return !finished();
+  }
+
+  void run(const std::filesystem::path& checkpoint, const std::function<void(const TrainState&)>& report,
+           Progress* progress) override {
+    const std::uint64_t total = total_steps();
+    if (progress != nullptr) progress->start("train", total, "steps");
+    double last_report = now(), last_save = now();
+    std::uint64_t reported_steps = state_.steps;
+    const auto tell = [&] {
+      read_losses();
+      const double time = now();
+      state_.images_per_second =
+          static_cast<double>((state_.steps - reported_steps) * batches_->batch()) / std::max(1e-9, time - last_report);
+      reported_steps = state_.steps;
+      last_report = time;
+      if (report) report(state_);
+      if (progress != nullptr) {
+        progress->update(total > 0 ? state_.steps : 0,
+                         fmt::format("loss x {:.4f} y {:.4f}, {:.0f} images/s{}", state_.loss_x, state_.loss_y,
+                                     state_.images_per_second, minutes_left()));
+      }
+      reset_sums();
+    };
+    try {
+      bool more = !finished();
+      while (more) {
+        check_interrupt();
+        more = step();
+        if (now() - last_report >= 1 && more) tell();
+        if (!checkpoint.empty() && options_.checkpoint_minutes > 0 &&
+            now() - last_save >= 60 * options_.checkpoint_minutes) {
+          validate();
+          save_checkpoint(checkpoint);
+          last_save = now();
+        }
+      }
+    } catch (const Interrupted&) {
+      if (!checkpoint.empty()) save_checkpoint(checkpoint);
+      throw;
+    }
+    validate();
+    tell();
+    state_.done = true;
+    if (!checkpoint.empty()) save_checkpoint(checkpoint);
+    if (progress != nullptr) progress->finish();
+  }
+
+  const TrainState& state() const override { return state_; }
+
+  void save_checkpoint(const std::filesystem::path& file) const override {
+    TensorFileWriter writer;
+    writer.set_metadata("cpfm.kind", kKind);
+    writer.set_metadata("options", to_json(options_).dump());
+    writer.set_metadata("data", data_identity().dump());
+    writer.set_metadata("state", Json{{"steps", state_.steps}, {"seconds", state_.seconds}}.dump());
+    std::vector<torch::Tensor> alive;
+    alive.reserve(4 * parameters_->entries().size());
+    const auto add = [&](const char* prefix, const torch::Tensor& flat) {
+      for (const FlatParameters::Entry& entry : parameters_->entries()) {
+        alive.push_back(parameters_->part(flat, entry));
+        add_tensor(writer, fmt::format("{}.{}", prefix, entry.name), alive.back());
+      }
+    };
+    add("weights", parameters_->master());
+    add("first_moment", first_moment_);
+    add("second_moment", second_moment_);
+    add("average", average_);
+    writer.save(file);
+  }
+
+  void load_checkpoint(const std::filesystem::path& path) override {
+    const TensorFile file = TensorFile::open(path);
+    const auto kind = file.metadata().find("cpfm.kind");
+    if (kind == file.metadata().end() || kind->second != kKind)
+      throw Error(path.string(), "is no checkpoint of training", "start without --resume");
+    const Json theirs = Json::parse(file.metadata("options"), nullptr, false);
+    const Json data = Json::parse(file.metadata("data"), nullptr, false);
+    const Json state = Json::parse(file.metadata("state"), nullptr, false);
+    std::string differing = differences(data_identity(), data, {});
+    const std::string options = differences(to_json(options_), theirs, kMayChange);
+    if (!options.empty()) differing += (differing.empty() ? "" : ", ") + options;
+    if (!differing.empty())
+      throw Error(path.string(), "belongs to another run: " + differing,
+                  "give the same data and options, or start anew");
+    const auto read = [&](const char* prefix, torch::Tensor& flat) {
+      for (const FlatParameters::Entry& entry : parameters_->entries()) {
+        const std::string name = fmt::format("{}.{}", prefix, entry.name);
+        const TensorView& view = file.tensor(name);
+        if (view.dtype != DType::kF32 || view.count() != static_cast<std::uint64_t>(entry.count))
+          throw Error(path.string(), fmt::format("tensor '{}' does not fit the network", name), "the file is damaged");
+        const torch::Tensor values = from_tensor_view(view);
+        if (!torch::isfinite(values).all().item<bool>())
+          throw Error(path.string(), fmt::format("tensor '{}' is not finite", name), "the file is damaged");
+        parameters_->set_part(flat, entry, values);
+      }
+    };
+    if (!state.is_object() || !state.contains("steps") || !state["steps"].is_number_unsigned() ||
+        !state.contains("seconds") || !state["seconds"].is_number())
+      throw Error(path.string(), "its state cannot be read", "the file is damaged");
+    read("weights", parameters_->master());
+    read("first_moment", first_moment_);
+    read("second_moment", second_moment_);
+    read("average", average_);
+    parameters_->publish();
+    state_.steps = state["steps"].get<std::uint64_t>();
+    state_.seconds = state["seconds"].get<double>();
+    state_.epoch = state_.steps / batches_->steps_per_epoch();
+    reset_sums();
+  }
+
+  void save_model(const std::filesystem::path& file, ModelFacts facts) const override {
+    facts.network = options_.network;
+    facts.interpolant = options_.interpolant;
+    facts.image = data_.image;
+    facts.dim = facts_.dim;
+    facts.latent_dim = facts_.latent_dim;
+    facts.parameters = count_parameters(*drift_);
+    facts.steps = state_.steps;
+    facts.training = to_json(options_).dump();
+    std::map<std::string, torch::Tensor> weights;
+    for (const FlatParameters::Entry& entry : parameters_->entries())
+      weights[entry.name] = parameters_->part(average_, entry);
+    write_model(file, facts, *drift_, weights);
+  }
+
+ private:
+  torch::Tensor upload(MatrixView<const float> values) const {
+    const torch::Tensor all =
+        torch::from_blob(const_cast<float*>(values.data),
+                         {static_cast<std::int64_t>(values.rows), static_cast<std::int64_t>(values.cols)});
+    constexpr double kRoom = 16e9;  // what a GPU may hold of the data; more stays where it is
+    return device_.is_cuda() && 4.0 * static_cast<double>(values.size()) < kRoom ? all.to(device_) : all;
+  }
+
+  torch::Tensor rows(const torch::Tensor& of, const torch::Tensor& which) const {
+    return of.index_select(0, which.to(of.device())).to(device_);
+  }
+
+  // Samples as the network takes them. Only these are in its precision: times and places on the map need all digits of
+  // a float.
+  torch::Tensor pictures(const torch::Tensor& flat) const {
+    const torch::Tensor values = flat.to(precision_);
+    if (options_.network.kind == "mlp" || !data_.image) return values;
+    const torch::Tensor shaped =
+        values.view({values.size(0), data_.image->channels, data_.image->height, data_.image->width});
+    return device_.is_cuda() ? shaped.contiguous(torch::MemoryFormat::ChannelsLast) : shaped;
+  }
+
+  struct Losses {
+    torch::Tensor x, y;
+  };
+
+  // The losses of some pairs: the first of them for role 0, a share α, the last, for role 1.
+  Losses losses(const std::vector<Batches::Pair>& pairs) {
+    const auto count = static_cast<std::int64_t>(pairs.size());
+    const std::int64_t role_1 =
+        std::clamp<std::int64_t>(std::llround(options_.alpha * static_cast<double>(count)), 1, count - 1);
+    const std::int64_t role_0 = count - role_1, draws = options_.y_draws;
+    torch::Tensor which = torch::empty({2, count}, torch::kInt64);
+    auto* index = which.data_ptr<std::int64_t>();
+    for (std::size_t k = 0; k < pairs.size(); ++k) {
+      index[k] = pairs[k].first;
+      index[pairs.size() + k] = pairs[k].second;
+    }
+    which = which.to(device_);
+    const torch::Tensor x1 = rows(samples_, which[0]), y1 = rows(latent_, which[1]);
+    const auto like = x1.options();
+    const torch::Tensor t = torch::rand({role_0}, like), s = torch::rand({role_1 * draws}, like);
+    const PathPoint x_path = path_point(path_, t, torch::randn({role_0, x1.size(1)}, like), x1.narrow(0, 0, role_0));
+    const torch::Tensor y_end = y1.narrow(0, role_0, role_1).repeat_interleave(draws, 0);
+    const PathPoint y_path = path_point(path_, s, torch::randn({role_1 * draws, y1.size(1)}, like), y_end);
+    const auto [v_x, v_y] = drift_->both(pictures(x_path.z), y1.narrow(0, 0, role_0), t,
+                                         pictures(x1.narrow(0, role_0, role_1)), y_path.z, s);
+    const auto error = [](const torch::Tensor& found, const torch::Tensor& wanted) {
+      return (found.to(torch::kFloat32) - wanted).square().mean();
+    };
+    return {error(v_x.reshape({role_0, -1}), x_path.velocity), error(v_y, y_path.velocity)};
+  }
+
+  void train_step() {
+    torch::manual_seed(step_seed(options_.seed, state_.steps));
+    drift_->train();
+    const Losses loss = losses(batches_->at(state_.steps));
+    parameters_->zero_gradient();
+    ((1 - options_.alpha) * loss.x + options_.alpha * loss.y).backward();
+    torch::NoGradGuard no_grad;
+    sum_x_ += loss.x.detach();
+    sum_y_ += loss.y.detach();
+    ++summed_;
+    torch::Tensor gradient = parameters_->gradient();
+    const torch::Tensor norm = gradient.norm();
+    gradient = gradient * torch::clamp_max(options_.clip / (norm + 1e-6), 1.0);
+    adamw(gradient);
+    const auto k = static_cast<double>(state_.steps + 1);
+    const double decay = std::min(options_.ema, (1 + k) / (10 + k));
+    average_.lerp_(parameters_->master(), 1 - decay);
+    parameters_->publish();
+  }
+
+  void adamw(const torch::Tensor& gradient) {
+    constexpr double kBeta1 = 0.9, kBeta2 = 0.999, kSmall = 1e-8;
+    const auto k = static_cast<double>(state_.steps + 1);
+    const double rate = learning_rate();
+    first_moment_.lerp_(gradient, 1 - kBeta1);
+    second_moment_.mul_(kBeta2).addcmul_(gradient, gradient, 1 - kBeta2);
+    torch::Tensor& weights = parameters_->master();
+    weights.mul_(1 - rate * options_.weight_decay);
+    const torch::Tensor scale = (second_moment_ / (1 - std::pow(kBeta2, k))).sqrt_().add_(kSmall);
+    weights.addcdiv_(first_moment_, scale, -rate / (1 - std::pow(kBeta1, k)));
+  }
+
+  double learning_rate() const {
+    const auto step = static_cast<double>(state_.steps);
+    const double warm = options_.warmup > 0 ? std::min(1.0, (step + 1) / options_.warmup) : 1.0;
+    if (options_.schedule == "constant") return options_.learning_rate * warm;
+    constexpr double kLeast = 0.01;
+    return options_.learning_rate * warm *
+           (kLeast + (1 - kLeast) * 0.5 * (1 + std::cos(std::numbers::pi * std::min(1.0, spent()))));
+  }
+
+  // Share of the budget that is used up: of the limit that comes first.
+  double spent() const {
+    double share = 0;
+    const auto steps = static_cast<double>(state_.steps);
+    if (options_.steps > 0) share = std::max(share, steps / static_cast<double>(options_.steps));
+    if (options_.epochs > 0)
+      share = std::max(share, steps / (options_.epochs * static_cast<double>(batches_->steps_per_epoch())));
+    if (options_.minutes > 0) share = std::max(share, state_.seconds / (60 * options_.minutes));
+    return share;
+  }
+  bool finished() const { return spent() >= 1; }
+
+  // 0 when only time limits it.
+  std::uint64_t total_steps() const {
+    double total = options_.steps > 0 ? static_cast<double>(options_.steps) : 0;
+    if (options_.epochs > 0) {
+      const double by_epochs = std::ceil(options_.epochs * static_cast<double>(batches_->steps_per_epoch()));
+      total = total > 0 ? std::min(total, by_epochs) : by_epochs;
+    }
+    return options_.minutes > 0 ? 0 : static_cast<std::uint64_t>(total);
+  }
+
+  std::string minutes_left() const {
+    if (options_.minutes == 0) return {};
+    const double left = std::max(0.0, state_.seconds * (1 / std::max(1e-9, spent()) - 1));
+    return fmt::format(", {}:{:02} left", static_cast<int>(left) / 60, static_cast<int>(left) % 60);
+  }
+
+  void reset_sums() {
+    sum_x_ = torch::zeros({}, torch::TensorOptions().device(device_).dtype(torch::kFloat32));
+    sum_y_ = torch::zeros_like(sum_x_);
+    summed_ = 0;
+    last_read_ = now();
+  }
+
+  void read_losses() {
+    if (summed_ == 0) return;
+    const double before = now();
+    state_.loss_x = sum_x_.item<double>() / static_cast<double>(summed_);
+    state_.loss_y = sum_y_.item<double>() / static_cast<double>(summed_);
+    last_read_ = now();
+    if (device_.is_cuda()) state_.seconds += last_read_ - before;  // the time the GPU needed to catch up
+    if (!std::isfinite(state_.loss_x) || !std::isfinite(state_.loss_y)) {
+      throw Error("training", fmt::format("the loss is not finite any more at step {}", state_.steps),
+                  "the last checkpoint is kept; a smaller --learning-rate may help");
+    }
+  }
+
+  // Losses of held-out pairs under the averaged weights.
+  void validate() {
+    constexpr std::size_t kMost = 4096;
+    if (options_.validation <= 0) return;
+    if (held_out_.empty()) held_out_ = batches_->held_out(kMost);
+    if (held_out_.size() < 2) return;
+    torch::NoGradGuard no_grad;
+    drift_->eval();
+    parameters_->use(average_);
+    torch::manual_seed(step_seed(options_.seed, ~std::uint64_t{0}));
+    double x = 0, y = 0, weight = 0;
+    for (std::size_t first = 0; first + 2 <= held_out_.size(); first += batches_->batch()) {
+      const std::size_t end = std::min(held_out_.size(), first + batches_->batch());
+      if (end - first < 2) break;
+      const Losses loss = losses({held_out_.begin() + static_cast<std::ptrdiff_t>(first),
+                                  held_out_.begin() + static_cast<std::ptrdiff_t>(end)});
+      const auto share = static_cast<double>(end - first);
+      x += share * loss.x.item<double>();
+      y += share * loss.y.item<double>();
+      weight += share;
+    }
+    parameters_->publish();
+    state_.validation_x = x / weight;
+    state_.validation_y = y / weight;
+  }
+
+  Json data_identity() const {
+    return {{"samples", data_.samples.rows},
+            {"features", data_.samples.cols},
+            {"latent points", data_.latent.rows},
+            {"latent dimensions", data_.latent.cols},
+            {"data", data_.identity}};
+  }
+
+  TrainData data_;
+  TrainOptions options_;
+  Interpolant path_;
+  torch::Device device_;
+  torch::ScalarType precision_;
+  ModelFacts facts_;
+  std::shared_ptr<Drift> drift_;
+  std::unique_ptr<FlatParameters> parameters_;
+  torch::Tensor first_moment_, second_moment_, average_;
+  std::unique_ptr<Batches> batches_;
+  torch::Tensor samples_, latent_;
+  std::vector<Batches::Pair> held_out_;
+  torch::Tensor sum_x_, sum_y_;
+  std::uint64_t summed_ = 0;
+  double last_read_ = 0;
+  TrainState state_;
+};
+
+}  // namespace
+
+std::unique_ptr<Trainer> make_trainer(const TrainData& data, const TrainOptions& options) {
+  return std::make_unique<TorchTrainer>(data, options);
+}
+
+}  // namespace cpfm

@@ -1,0 +1,61 @@
+#include "flow/y_head.hpp"
+
+#include <fmt/format.h>
+
+#include "cpfm/error.hpp"
+#include "flow/compat.hpp"
+
+namespace cpfm {
+
+Pool::Pool(const Backbone& backbone) {
+  norm_ = register_module("norm", torch::nn::GroupNorm(backbone.bottleneck_groups(), backbone.bottleneck_channels()));
+}
+
+torch::Tensor Pool::forward(const torch::Tensor& bottleneck) {
+  torch::Tensor h = silu(norm_->forward(bottleneck));
+  return h.dim() > 2 ? h.flatten(2).mean(2) : h;
+}
+
+PaperHead::PaperHead(const Backbone& backbone, std::int64_t latent_dim) {
+  pool_ = register_module("pool", std::make_shared<Pool>(backbone));
+  out_ = register_module("out", zeroed(torch::nn::Linear(backbone.bottleneck_channels(), latent_dim)));
+}
+
+torch::Tensor PaperHead::forward(const torch::Tensor& bottleneck) { return dense(out_, pool_->forward(bottleneck)); }
+
+DeepHead::DeepHead(const NetworkOptions& options, const Backbone& backbone, std::int64_t latent_dim) {
+  const std::int64_t width = options.head_width;
+  pool_ = register_module("pool", std::make_shared<Pool>(backbone));
+  time_ = register_module("time", std::make_shared<TimeFeatures>());
+  latent_ = register_module(
+      "latent", std::make_shared<LatentFeatures>(latent_dim, options.fourier_features, options.fourier_scale));
+  from_x_ = register_module("from_x", torch::nn::Linear(backbone.bottleneck_channels(), width));
+  query_in_ = register_module("query_in", torch::nn::Linear(TimeFeatures::kSize + latent_->size(), width));
+  query_out_ = register_module("query_out", torch::nn::Linear(width, width));
+  const std::vector<std::int64_t> widths(static_cast<std::size_t>(options.head_depth), width);
+  signals_ = register_module("signals", std::make_shared<BlockSignals>(width, widths, true));
+  for (int k = 0; k < options.head_depth; ++k) {
+    blocks_.push_back(
+        register_module(fmt::format("block{}", k), std::make_shared<VectorBlock>(width, options.dropout, true)));
+  }
+  norm_ = register_module("norm", torch::nn::LayerNorm(torch::nn::LayerNormOptions({width})));
+  out_ = register_module("out", zeroed(torch::nn::Linear(width, latent_dim)));
+}
+
+torch::Tensor DeepHead::forward(const torch::Tensor& pooled, const torch::Tensor& y, const torch::Tensor& t) {
+  const std::int64_t samples = pooled.size(0), rows = y.size(0);
+  CPFM_ASSERT(samples == 0 ? rows == 0 : rows % samples == 0, "every sample has as many rows of y");
+  const auto dtype = latent_->options().dtype();
+  const torch::Tensor time = time_->forward(t), latent = latent_->forward(y);
+  const torch::Tensor asked = torch::cat({time, latent.to(time.scalar_type())}, 1).to(dtype);
+  const torch::Tensor query = dense(query_out_, silu(dense(query_in_, asked)));
+  // What x says is worked out once per sample and meets each of its rows here.
+  const torch::Tensor said = dense(from_x_, pooled.to(dtype));
+  torch::Tensor h =
+      rows == samples ? query + said : (query.view({samples, rows / samples, -1}) + said.unsqueeze(1)).flatten(0, 1);
+  const std::vector<BlockSignal> signals = signals_->forward(torch::silu(query));
+  for (std::size_t k = 0; k < blocks_.size(); ++k) h = blocks_[k]->forward(h, signals[k]);
+  return dense(out_, silu(norm_->forward(h)));
+}
+
+}  // namespace cpfm

@@ -1,0 +1,375 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+
+#include "cpfm/flow.hpp"
+#include "cpfm/interrupt.hpp"
+#include "cpfm/model.hpp"
+#include "cpfm/random.hpp"
+#include "support/files.hpp"
+#include "support/temp_dir.hpp"
+
+namespace cpfm {
+namespace {
+
+using namespace test;
+
+// y = (x1 + x2) / 2 + noise of deviation 0.5, x ~ N(0, I): both conditionals are known.
+struct JointGaussian {
+  FloatMatrix x, y;
+
+  explicit JointGaussian(std::size_t n) : x(n, 2), y(n, 1) {
+    for (std::size_t i = 0; i < n; ++i) {
+      Rng rng(3, 1, i);
+      x(i, 0) = static_cast<float>(rng.normal());
+      x(i, 1) = static_cast<float>(rng.normal());
+      y(i, 0) = static_cast<float>(0.5 * (x(i, 0) + x(i, 1)) + 0.5 * rng.normal());
+    }
+  }
+  TrainData data() const {
+    TrainData data;
+    data.samples = x.view();
+    data.latent = y.view();
+    data.pairs = [n = x.rows()](std::uint64_t) {
+      std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs;
+      for (std::uint32_t i = 0; i < n; ++i) pairs.emplace_back(i, i);
+      return pairs;
+    };
+    data.identity = "joint Gaussian";
+    return data;
+  }
+};
+
+TrainOptions small_options() {
+  TrainOptions options;
+  options.network.kind = "mlp";
+  options.network.width = 48;
+  options.network.depth = 2;
+  options.network.head_width = 48;
+  options.network.head_depth = 2;
+  options.network.fourier_features = 8;
+  options.network.fourier_scale = 1;
+  options.device = "cpu";
+  options.batch = 64;
+  options.steps = 30;
+  options.warmup = 5;
+  options.learning_rate = 2e-3;
+  return options;
+}
+
+ModelFacts plain_facts() {
+  ModelFacts facts;
+  facts.latent = "gaussian";
+  facts.kernel = "heat";
+  return facts;
+}
+
+struct Moments {
+  double mean = 0, variance = 0;
+};
+Moments moments(const std::vector<double>& values) {
+  Moments m;
+  for (const double v : values) m.mean += v / double(values.size());
+  for (const double v : values) m.variance += (v - m.mean) * (v - m.mean) / double(values.size());
+  return m;
+}
+
+class BothHeads : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(BothHeads, LearnBothConditionalsOfAJointGaussian) {
+  const TempDir dir;
+  const JointGaussian joint(4000);
+  TrainOptions options = small_options();
+  options.network.head = GetParam();
+  options.steps = 2500;
+  options.batch = 256;
+  options.ema = 0.99;
+  const auto trainer = make_trainer(joint.data(), options);
+  while (trainer->step()) {
+  }
+  trainer->save_model(dir / "m.cpfm", plain_facts());
+  const auto model = load_model(dir / "m.cpfm", "cpu");
+  SampleOptions sampling;
+  sampling.method = "rk4";
+  // y | x ~ N((x1 + x2) / 2, 1/4).
+  for (const auto& [a, b] : {std::pair{0.0f, 0.0f}, {1.0f, 1.0f}, {-1.0f, 0.5f}}) {
+    FloatMatrix x(1, 2);
+    x(0, 0) = a;
+    x(0, 1) = b;
+    const FloatMatrix y = model->embed(x.view(), 2000, sampling);
+    const Moments found = moments({y.data(), y.data() + y.size()});
+    EXPECT_NEAR(found.mean, 0.5 * (a + b), 0.12) << a << ", " << b;
+    EXPECT_NEAR(found.variance, 0.25, 0.08) << a << ", " << b;
+  }
+  // x | y: mean (2/3, 2/3) y, covariance I - (1/3) 11ᵀ.
+  for (const float at : {0.0f, 1.0f, -0.8f}) {
+    FloatMatrix y(2000, 1);
+    std::fill_n(y.data(), y.size(), at);
+    const FloatMatrix x = model->generate(y.view(), sampling);
+    std::vector<double> first, second, product;
+    for (std::size_t i = 0; i < x.rows(); ++i) {
+      first.push_back(x(i, 0));
+      second.push_back(x(i, 1));
+    }
+    const Moments m1 = moments(first), m2 = moments(second);
+    for (std::size_t i = 0; i < x.rows(); ++i) product.push_back((first[i] - m1.mean) * (second[i] - m2.mean));
+    EXPECT_NEAR(m1.mean, 2 * at / 3, 0.15);
+    EXPECT_NEAR(m2.mean, 2 * at / 3, 0.15);
+    EXPECT_NEAR(m1.variance, 2.0 / 3, 0.15);
+    EXPECT_NEAR(m2.variance, 2.0 / 3, 0.15);
+    EXPECT_NEAR(moments(product).mean, -1.0 / 3, 0.12);
+  }
+  // log p(y | x) of the exact Gaussian, near its middle.
+  FloatMatrix x(3, 2), y(3, 1);
+  std::fill_n(x.data(), x.size(), 0.5f);
+  y(0, 0) = 0.5f;
+  y(1, 0) = 0.0f;
+  y(2, 0) = 1.0f;
+  const std::vector<double> logs = model->log_density(x.view(), y.view(), sampling);
+  for (std::size_t i = 0; i < 3; ++i) {
+    const double z = (y(i, 0) - 0.5) / 0.5;
+    EXPECT_NEAR(logs[i], -0.5 * z * z - std::log(0.5 * std::sqrt(2 * M_PI)), 0.3);
+  }
+}
+INSTANTIATE_TEST_SUITE_P(, BothHeads, ::testing::Values("deep", "paper"));
+
+TEST(Trainer, ResumedAtAnyStepIsBitForBitWhatItWouldHaveBeen) {
+  const TempDir dir;
+  const JointGaussian joint(300);
+  TrainOptions options = small_options();
+  options.network.dropout = 0.1;
+  const auto whole = make_trainer(joint.data(), options);
+  while (whole->step()) {
+  }
+  whole->save_checkpoint(dir / "whole.cpfm");
+  whole->save_model(dir / "whole_model.cpfm", plain_facts());
+  const auto tensors = [](const std::filesystem::path& file) {  // all but the seconds in the metadata
+    std::vector<std::byte> bytes;
+    const TensorFile read = TensorFile::open(file);
+    for (const auto& [name, tensor] : read.tensors()) bytes.insert(bytes.end(), tensor.bytes.begin(), tensor.bytes.end());
+    return bytes;
+  };
+  for (std::uint64_t trial = 0; trial < 20; ++trial) {
+    const std::uint64_t stop = Rng(9, 9, trial).below(30);
+    const auto first = make_trainer(joint.data(), options);
+    while (first->state().steps < stop) first->step();
+    first->save_checkpoint(dir / "part.cpfm");
+    const auto second = make_trainer(joint.data(), options);
+    second->load_checkpoint(dir / "part.cpfm");
+    EXPECT_EQ(second->state().steps, stop);
+    while (second->step()) {
+    }
+    second->save_checkpoint(dir / "resumed.cpfm");
+    EXPECT_EQ(tensors(dir / "resumed.cpfm"), tensors(dir / "whole.cpfm")) << "stopped at " << stop;
+    second->save_model(dir / "resumed_model.cpfm", plain_facts());
+    EXPECT_EQ(tensors(dir / "resumed_model.cpfm"), tensors(dir / "whole_model.cpfm"));
+  }
+}
+
+TEST(Trainer, AnInterruptSavesWhatWasReached) {
+  const TempDir dir;
+  const JointGaussian joint(300);
+  TrainOptions options = small_options();
+  options.steps = 100000;
+  const auto trainer = make_trainer(joint.data(), options);
+  int reports = 0;
+  EXPECT_THROW(trainer->run(dir / "c.cpfm",
+                            [&](const TrainState&) {
+                              if (++reports == 1) request_interrupt();
+                            },
+                            nullptr),
+               Interrupted);
+  clear_interrupt();
+  const auto again = make_trainer(joint.data(), options);
+  again->load_checkpoint(dir / "c.cpfm");
+  EXPECT_GT(again->state().steps, 0u);
+  EXPECT_EQ(again->state().steps, trainer->state().steps);
+}
+
+TEST(Trainer, ResumingWithOtherOptionsOrDataNamesThem) {
+  const TempDir dir;
+  const JointGaussian joint(300);
+  const auto trainer = make_trainer(joint.data(), small_options());
+  trainer->step();
+  trainer->save_checkpoint(dir / "c.cpfm");
+  TrainOptions other = small_options();
+  other.batch = 32;
+  other.network.width = 64;
+  other.steps = 60;  // more of the same is fine
+  const std::string refusal = error_of([&] { make_trainer(joint.data(), other)->load_checkpoint(dir / "c.cpfm"); });
+  EXPECT_CONTAINS(refusal, "batch is 32 here and was 64");
+  EXPECT_CONTAINS(refusal, "width is 64 here and was 48");
+  other = small_options();
+  other.steps = 60;
+  make_trainer(joint.data(), other)->load_checkpoint(dir / "c.cpfm");
+  TrainData changed = joint.data();
+  changed.identity = "something else";
+  EXPECT_CONTAINS(error_of([&] { make_trainer(changed, small_options())->load_checkpoint(dir / "c.cpfm"); }),
+                  "something else");
+}
+
+TEST(Trainer, DamagedCheckpointsAreRefusedOrHarmless) {
+  const TempDir dir;
+  const JointGaussian joint(100);
+  const auto trainer = make_trainer(joint.data(), small_options());
+  trainer->step();
+  trainer->save_checkpoint(dir / "c.cpfm");
+  const std::string whole = read_bytes(dir / "c.cpfm");
+  const auto victim = make_trainer(joint.data(), small_options());
+  std::size_t refused = 0;
+  for (std::size_t k = 0; k < 60; ++k) {
+    std::string bytes = whole;
+    if (k % 2 == 0)
+      bytes.resize(Rng(1, 2, k).below(bytes.size()));
+    else
+      bytes[Rng(1, 2, k).below(std::min<std::size_t>(bytes.size(), 4000))] ^= static_cast<char>(1 << (k % 8));
+    write_bytes(dir / "x.cpfm", bytes);
+    try {
+      victim->load_checkpoint(dir / "x.cpfm");
+    } catch (const Error&) {
+      ++refused;
+    }
+  }
+  EXPECT_GE(refused, 30u);
+}
+
+TEST(Trainer, ALossThatIsNotFiniteEndsItAndKeepsTheCheckpoint) {
+  const TempDir dir;
+  JointGaussian joint(300);
+  TrainOptions options = small_options();
+  const auto trainer = make_trainer(joint.data(), options);
+  trainer->step();
+  trainer->save_checkpoint(dir / "c.cpfm");
+  const std::string before = read_bytes(dir / "c.cpfm");
+  joint.x(5, 0) = std::numeric_limits<float>::infinity();
+  std::fill_n(joint.x.data(), joint.x.size(), std::numeric_limits<float>::infinity());
+  const auto broken = make_trainer(joint.data(), options);
+  broken->load_checkpoint(dir / "c.cpfm");
+  EXPECT_CONTAINS(error_of([&] { broken->run(dir / "c.cpfm", {}, nullptr); }), "the loss is not finite");
+  EXPECT_EQ(read_bytes(dir / "c.cpfm"), before);
+}
+
+TEST(Trainer, RefusesOptionsThatMakeNoSense) {
+  const JointGaussian joint(50);
+  const auto refusal = [&](auto change) {
+    TrainOptions options = small_options();
+    change(options);
+    return error_of([&] { make_trainer(joint.data(), options); });
+  };
+  EXPECT_CONTAINS(refusal([](TrainOptions& o) { o.alpha = 1; }), "--alpha");
+  EXPECT_CONTAINS(refusal([](TrainOptions& o) { o.batch = 1; }), "--batch");
+  EXPECT_CONTAINS(refusal([](TrainOptions& o) { o.steps = 0; }), "has no end");
+  EXPECT_CONTAINS(refusal([](TrainOptions& o) { o.learning_rate = -1; }), "--learning-rate");
+  EXPECT_CONTAINS(refusal([](TrainOptions& o) { o.device = "cuda:77"; }), "cuda:77");
+  EXPECT_CONTAINS(refusal([](TrainOptions& o) { o.interpolant = "linaer"; }), "linear");
+  EXPECT_CONTAINS(refusal([](TrainOptions& o) { o.validation = 0.99; }), "--validation");
+}
+
+TEST(Trainer, HoldsSamplesOutAndMeasuresThem) {
+  const JointGaussian joint(400);
+  TrainOptions options = small_options();
+  options.validation = 0.25;
+  const auto trainer = make_trainer(joint.data(), options);
+  trainer->run({}, {}, nullptr);
+  ASSERT_TRUE(trainer->state().validation_x.has_value());
+  EXPECT_GT(*trainer->state().validation_x, 0);
+  EXPECT_TRUE(trainer->state().done);
+  options.validation = 0;
+  const auto none = make_trainer(joint.data(), options);
+  none->run({}, {}, nullptr);
+  EXPECT_FALSE(none->state().validation_x.has_value());
+}
+
+TEST(FlowModel, ASampleDoesNotDependOnItsBatch) {
+  const TempDir dir;
+  const JointGaussian joint(300);
+  const auto trainer = make_trainer(joint.data(), small_options());
+  while (trainer->step()) {
+  }
+  trainer->save_model(dir / "m.cpfm", plain_facts());
+  const auto model = load_model(dir / "m.cpfm", "cpu");
+  for (const char* method : {"euler", "midpoint", "heun", "rk4", "dopri5"}) {
+    SampleOptions options;
+    options.method = method;
+    options.batch = 300;
+    const FloatMatrix together = model->embed(joint.x.view(), 2, options);
+    const FloatMatrix generated = model->generate(joint.y.view(), options);
+    options.batch = 7;
+    const FloatMatrix apart = model->embed(joint.x.view(), 2, options);
+    const FloatMatrix generated_apart = model->generate(joint.y.view(), options);
+    for (std::size_t k = 0; k < together.size(); ++k) EXPECT_NEAR(together.data()[k], apart.data()[k], 2e-4) << method;
+    for (std::size_t k = 0; k < generated.size(); ++k)
+      EXPECT_NEAR(generated.data()[k], generated_apart.data()[k], 2e-4) << method;
+  }
+}
+
+TEST(FlowModel, KnowsTheUnitsOfTheData) {
+  const TempDir dir;
+  const JointGaussian joint(300);
+  const auto trainer = make_trainer(joint.data(), small_options());
+  trainer->step();
+  ModelFacts facts = plain_facts();
+  trainer->save_model(dir / "plain.cpfm", facts);
+  facts.standardizer.mode = Standardize::kZscore;
+  facts.standardizer.shift = {100, -7};
+  facts.standardizer.scale = {10, 0.5};
+  facts.label_names = {"a", "b"};
+  trainer->save_model(dir / "scaled.cpfm", facts);
+  const auto plain = load_model(dir / "plain.cpfm", "cpu"), scaled = load_model(dir / "scaled.cpfm", "cpu");
+  const FloatMatrix x = plain->generate(joint.y.view(), {}), raw = scaled->generate(joint.y.view(), {});
+  EXPECT_NEAR(raw(4, 0), 100 + 10 * x(4, 0), 1e-3);
+  EXPECT_NEAR(raw(4, 1), -7 + 0.5 * x(4, 1), 1e-4);
+  const FloatMatrix y = plain->embed(x.view(), 1, {}), from_raw = scaled->embed(raw.view(), 1, {});
+  EXPECT_NEAR(y(9, 0), from_raw(9, 0), 1e-3);
+  EXPECT_EQ(scaled->facts().label_names, facts.label_names);
+  EXPECT_EQ(scaled->facts().steps, 1u);
+}
+
+TEST(FlowModel, SaysWhatDoesNotFit) {
+  const TempDir dir;
+  const JointGaussian joint(100);
+  const auto trainer = make_trainer(joint.data(), small_options());
+  trainer->save_model(dir / "m.cpfm", plain_facts());
+  trainer->save_checkpoint(dir / "c.cpfm");
+  const auto model = load_model(dir / "m.cpfm", "cpu");
+  FloatMatrix wide(3, 5);
+  std::fill_n(wide.data(), wide.size(), 0.0f);
+  EXPECT_CONTAINS(error_of([&] { model->embed(wide.view(), 1, {}); }), "has 5 features, and the model was made for 2");
+  EXPECT_CONTAINS(error_of([&] { model->generate(wide.view(), {}); }), "has 5 dimensions, and the model's map has 1");
+  EXPECT_CONTAINS(error_of([&] { load_model(dir / "c.cpfm", "cpu"); }), "is a checkpoint of training, not a model");
+  const std::string whole = read_bytes(dir / "m.cpfm");
+  for (std::size_t k = 0; k < 60; ++k) {  // never a crash
+    std::string bytes = whole;
+    if (k % 2 == 0)
+      bytes.resize(Rng(1, 4, k).below(bytes.size()));
+    else
+      bytes[Rng(1, 4, k).below(std::min<std::size_t>(bytes.size(), 4000))] ^= static_cast<char>(1 << (k % 8));
+    write_bytes(dir / "x.cpfm", bytes);
+    try {
+      load_model(dir / "x.cpfm", "cpu")->embed(joint.x.view(), 1, {.steps = 1});
+    } catch (const Error&) {
+    }
+  }
+}
+
+TEST(Classifier, LearnsWhatCanBeToldApart) {
+  Dataset data;
+  data.source = "two clusters";
+  data.samples = FloatMatrix(400, 2);
+  data.labels = Labels{{}, {"left", "right"}};
+  for (std::size_t i = 0; i < 400; ++i) {
+    Rng rng(1, 1, i);
+    data.samples(i, 0) = static_cast<float>((i % 2 == 0 ? -3 : 3) + rng.normal());
+    data.samples(i, 1) = static_cast<float>(rng.normal());
+    data.labels->ids.push_back(static_cast<std::int32_t>(i % 2));
+  }
+  const auto judge = train_classifier(data, {.epochs = 10, .device = "cpu"});
+  const std::vector<std::int32_t> found = judge->predict(data.samples.view());
+  std::size_t right = 0;
+  for (std::size_t i = 0; i < 400; ++i) right += found[i] == data.labels->ids[i] ? 1 : 0;
+  EXPECT_GE(right, 392u);
+}
+
+}  // namespace
+}  // namespace cpfm
