@@ -104,6 +104,8 @@ void add_fit_command(CLI::App& app, Context& context) {
       }
     }();
     coupling.save(file);
+    std::error_code ignored;
+    fs::remove(file.string() + ".partial", ignored);
     finish({*folder, data, coupling, applied, train_options, train_arguments->pairs, *resume, config_of(*command)},
            flow, context);
   });

@@ -2,8 +2,7 @@
 
 namespace cpfm {
 
-FlatParameters::FlatParameters(torch::nn::Module& module, torch::Device device, torch::ScalarType precision)
-    : channels_last_(device.is_cuda()) {
+FlatParameters::FlatParameters(torch::nn::Module& module, torch::Device device, torch::ScalarType precision) {
   module.to(device, torch::kFloat32);
   std::int64_t total = 0;
   for (const auto& item : module.named_parameters()) {
@@ -25,10 +24,8 @@ FlatParameters::FlatParameters(torch::nn::Module& module, torch::Device device, 
   }
 }
 
-torch::Tensor FlatParameters::view(const torch::Tensor& flat, const Entry& entry) const {
-  const torch::Tensor part = flat.narrow(0, entry.offset, entry.count);
-  if (!channels_last_ || entry.shape.size() != 4) return part.view(entry.shape);
-  return part.view({entry.shape[0], entry.shape[2], entry.shape[3], entry.shape[1]}).permute({0, 3, 1, 2});
+torch::Tensor FlatParameters::view(const torch::Tensor& flat, const Entry& entry) {
+  return flat.narrow(0, entry.offset, entry.count).view(entry.shape);
 }
 
 torch::Tensor FlatParameters::part(const torch::Tensor& flat, const Entry& entry) const {

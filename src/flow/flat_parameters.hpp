@@ -2,7 +2,7 @@
 // norm are then a few operations each, and a checkpoint is a few tensors.
 //
 // Where the network computes in bfloat16, a float32 master copy is what is optimised; on float32 both are the same
-// tensor. On a GPU the weights of convolutions lie channels last, as their kernels want them.
+// tensor.
 #pragma once
 
 #include <torch/torch.h>
@@ -38,10 +38,9 @@ class FlatParameters {
   void set_part(torch::Tensor& flat, const Entry& entry, const torch::Tensor& values) const;
 
  private:
-  torch::Tensor view(const torch::Tensor& flat, const Entry& entry) const;
+  static torch::Tensor view(const torch::Tensor& flat, const Entry& entry);
 
   std::vector<Entry> entries_;
-  bool channels_last_ = false;
   torch::Tensor compute_, gradient_, master_;
   torch::Tensor kept_;  // master, while the network computes with something else in its place
 };

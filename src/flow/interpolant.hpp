@@ -15,8 +15,8 @@ struct Interpolant {
   Function a, b, da, db;  // of any tensor of times, elementwise
 };
 
-// linear: 1 - t and t; trigonometric: cos(πt/2) and sin(πt/2); variance-preserving: b = sin²(πt/2), a = √(1 - b²), smooth at
-// both ends. Throws cpfm::Error with the names there are.
+// linear: 1 - t and t; trigonometric: cos(πt/2) and sin(πt/2); variance-preserving: b = sin²(πt/2), a = √(1 - b²),
+// smooth at both ends. Throws cpfm::Error with the names there are.
 Interpolant make_interpolant(const std::string& name);
 // A pair of one's own. Throws cpfm::Error where a boundary condition or a derivative is wrong, and says which.
 Interpolant make_interpolant(std::string name, Interpolant::Function a, Interpolant::Function b,

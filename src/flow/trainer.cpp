@@ -10,7 +10,6 @@
 #include <cmath>
 #include <numbers>
 
-#include "base/log.hpp"
 #include "cpfm/error.hpp"
 #include "cpfm/interrupt.hpp"
 #include "cpfm/model.hpp"
@@ -244,9 +243,7 @@ class TorchTrainer final : public Trainer {
   torch::Tensor pictures(const torch::Tensor& flat) const {
     const torch::Tensor values = flat.to(precision_);
     if (options_.network.kind == "mlp" || !data_.image) return values;
-    const torch::Tensor shaped =
-        values.view({values.size(0), data_.image->channels, data_.image->height, data_.image->width});
-    return device_.is_cuda() ? shaped.contiguous(torch::MemoryFormat::ChannelsLast) : shaped;
+    return values.view({values.size(0), data_.image->channels, data_.image->height, data_.image->width});
   }
 
   struct Losses {

@@ -171,6 +171,15 @@ TEST(CoupleCommand, RefusesBadInputWithAReason) {
   refused({"--embedding", "/nowhere/y.npy"}, "there is no folder /nowhere");
   refused({"--barycentric"}, "nothing is embedded");
   refused({"--resume"}, "nothing to resume");
+  refused({"--embedding", folder.dir.path().string() + "/./c.cpfm.npy", "--png", folder.out + ".npy"},
+          "does not end in .png");
+  refused({"--kernel", "knn(5)", "--subsample", "50"}, "others cannot be placed");
+  expect_refused(run_cpfm({"couple", folder.table, "-o", folder.table}), "is also DATA; name different files");
+  EXPECT_FALSE(read_bytes(folder.table).empty());
+  write_bytes(folder.out + ".partial", "something");
+  refused({}, "holds an unfinished run");
+  EXPECT_EQ(read_bytes(folder.out + ".partial"), "something");
+  std::filesystem::remove(folder.out + ".partial");
   write_bytes(folder.dir / "w.txt", "0.5\n0.2\n");
   refused({"--weights", (folder.dir / "w.txt").string()}, "2");
   std::string heavy;

@@ -82,8 +82,8 @@ TEST_P(BothHeads, LearnBothConditionalsOfAJointGaussian) {
   const JointGaussian joint(4000);
   TrainOptions options = small_options();
   options.network.head = GetParam();
-  options.steps = 2500;
-  options.batch = 256;
+  options.steps = 1200;
+  options.batch = 192;
   options.ema = 0.99;
   const auto trainer = make_trainer(joint.data(), options);
   while (trainer->step()) {
@@ -147,7 +147,8 @@ TEST(Trainer, ResumedAtAnyStepIsBitForBitWhatItWouldHaveBeen) {
   const auto tensors = [](const std::filesystem::path& file) {  // all but the seconds in the metadata
     std::vector<std::byte> bytes;
     const TensorFile read = TensorFile::open(file);
-    for (const auto& [name, tensor] : read.tensors()) bytes.insert(bytes.end(), tensor.bytes.begin(), tensor.bytes.end());
+    for (const auto& [name, tensor] : read.tensors())
+      bytes.insert(bytes.end(), tensor.bytes.begin(), tensor.bytes.end());
     return bytes;
   };
   for (std::uint64_t trial = 0; trial < 20; ++trial) {
@@ -174,11 +175,12 @@ TEST(Trainer, AnInterruptSavesWhatWasReached) {
   options.steps = 100000;
   const auto trainer = make_trainer(joint.data(), options);
   int reports = 0;
-  EXPECT_THROW(trainer->run(dir / "c.cpfm",
-                            [&](const TrainState&) {
-                              if (++reports == 1) request_interrupt();
-                            },
-                            nullptr),
+  EXPECT_THROW(trainer->run(
+                   dir / "c.cpfm",
+                   [&](const TrainState&) {
+                     if (++reports == 1) request_interrupt();
+                   },
+                   nullptr),
                Interrupted);
   clear_interrupt();
   const auto again = make_trainer(joint.data(), options);
