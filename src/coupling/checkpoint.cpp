@@ -7,6 +7,7 @@
 
 #include "cpfm/error.hpp"
 #include "cpfm/model.hpp"
+#include "model/tensor_values.hpp"
 
 namespace cpfm {
 namespace {
@@ -56,15 +57,20 @@ std::string describe_run(const CoupleOptions& o, const std::string& kernel, std:
       .dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-void save_checkpoint(const std::filesystem::path& file, const GwotSolver& solver, const std::string& run) {
+void save_checkpoint(const std::filesystem::path& file, const GwotSolver& solver, const std::string& run,
+                     const History& history) {
   TensorFileWriter writer;
   writer.set_metadata("cpfm.kind", kKind);
   writer.set_metadata("run", run);
   solver.save(writer);
+  std::vector<double> moments;
+  for (const CoupleSummary::Moment& moment : history)
+    moments.insert(moments.end(), {moment.half_iterations, moment.epsilon, moment.objective});
+  add_values(writer, "history", {history.size(), 3}, moments);
   writer.save(file);
 }
 
-void load_checkpoint(const std::filesystem::path& file, GwotSolver& solver, const std::string& run) {
+void load_checkpoint(const std::filesystem::path& file, GwotSolver& solver, const std::string& run, History& history) {
   std::error_code ignored;
   if (!std::filesystem::exists(file, ignored))
     throw Error(file.string(), "there is no such file, so there is nothing to resume", "start without --resume");
@@ -85,6 +91,10 @@ void load_checkpoint(const std::filesystem::path& file, GwotSolver& solver, cons
   if (!differing.empty())
     throw Error(file.string(), "belongs to another run: " + differing, "give the same data and options, or start anew");
   solver.load(saved);
+  const std::vector<double> moments = read_values<double>(saved, "history");
+  if (moments.size() % 3 != 0) throw Error(file.string(), "its history is cut short", "the checkpoint is damaged");
+  history.clear();
+  for (std::size_t k = 0; k < moments.size(); k += 3) history.push_back({moments[k], moments[k + 1], moments[k + 2]});
 }
 
 }  // namespace cpfm

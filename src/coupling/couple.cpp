@@ -71,7 +71,7 @@ std::vector<double> uniform_or(const std::vector<double>& mass, std::size_t coun
 void run_solver(GwotSolver& solver, const CoupleOptions& options, const std::string& identity,
                 std::vector<CoupleSummary::Moment>& history, Progress* progress) {
   const auto save = [&] {
-    if (!options.checkpoint.empty()) save_checkpoint(options.checkpoint, solver, identity);
+    if (!options.checkpoint.empty()) save_checkpoint(options.checkpoint, solver, identity, history);
   };
   constexpr double kEvery = 60;
   Stopwatch since_save;
@@ -158,7 +158,7 @@ Coupling couple(const Dataset& data, const CoupleOptions& options, Progress* pro
   const std::string identity = describe_run(options, kernel->expression(), identity_of_data);
   Stopwatch solve_time;
   GwotSolver solver(std::move(problem), solver_options);
-  if (options.resume) load_checkpoint(options.checkpoint, solver, identity);
+  if (options.resume) load_checkpoint(options.checkpoint, solver, identity, summary.history);
   run_solver(solver, options, identity, summary.history, progress);
   summary.seconds_solve = solve_time.seconds();
   const GwotState& state = solver.state();

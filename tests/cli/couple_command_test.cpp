@@ -172,7 +172,7 @@ TEST(CoupleCommand, RefusesBadInputWithAReason) {
   refused({"--barycentric"}, "nothing is embedded");
   refused({"--resume"}, "nothing to resume");
   refused({"--embedding", folder.dir.path().string() + "/./c.cpfm.npy", "--png", folder.out + ".npy"},
-          "does not end in .png");
+          "is also --embedding");
   refused({"--kernel", "knn(5)", "--subsample", "50"}, "others cannot be placed");
   expect_refused(run_cpfm({"couple", folder.table, "-o", folder.table}), "is also DATA; name different files");
   EXPECT_FALSE(read_bytes(folder.table).empty());
