@@ -91,9 +91,9 @@ void print_result(const CoupleSummary& s, const Outputs& out) {
                              : fmt::format("{}; rank {} explains {:.1f} %", s.kernel, s.rank, 100 * s.explained));
   // A share means something for a cost that is positive.
   const bool positive = s.objective > 0 && s.objective_random > 0;
-  line("objective", fmt::format("{:.5g}, {}a random coupling's {} {:.5g}", s.objective,
-                                positive ? fmt::format("{:.1f} % of ", 100 * s.objective / s.objective_random) : "",
-                                positive ? "" : "is", s.objective_random));
+  line("objective",
+       fmt::format("{:.5g}; a random coupling has {:.5g}{}", s.objective, s.objective_random,
+                   positive ? fmt::format(", so it is {:.1f} %", 100 * s.objective / s.objective_random) : ""));
   line("status", fmt::format("{} at ε = {:.3g}, marginal error {:.1e}", s.status, s.epsilon, s.marginal_error));
   if (s.starts.size() > 1) {
     const auto [least, most] = std::minmax_element(s.starts.begin(), s.starts.end());

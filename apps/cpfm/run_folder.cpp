@@ -128,7 +128,7 @@ void print_run(const Run& run, const RunResult& result) {
   fmt::print("{}\n", printable(run.folder.string(), 200));
   const TrainState& state = result.state;
   line("trained", fmt::format("{} steps, {} epochs, {:.1f} min", state.steps, state.epoch, state.seconds / 60));
-  line("loss", fmt::format("x {:.4f}, y {:.4f}", state.loss_x, state.loss_y));
+  if (state.loss_x > 0) line("loss", fmt::format("x {:.4f}, y {:.4f}", state.loss_x, state.loss_y));
   if (state.validation_x) line("held out", fmt::format("x {:.4f}, y {:.4f}", *state.validation_x, *state.validation_y));
   line("model", printable((run / "model.cpfm").string(), 200));
   line("report", printable((run / "report.html").string(), 200));

@@ -115,6 +115,8 @@ Coupling couple(const Dataset& data, const CoupleOptions& options, Progress* pro
   if (row_mass.size() != n)
     throw Error("weights", fmt::format("there are {} for {} samples", row_mass.size(), n), "one per sample is needed");
 
+  if (!rows.empty() && options.kernel.find("gram(") != std::string::npos)
+    throw Error("subsample", "a Gram matrix is of all samples, so others cannot be placed", "couple all samples");
   CoupleSummary summary;
   Stopwatch kernel_time;
   const auto kernel = make_kernel(options.kernel.empty() ? default_kernel(used) : options.kernel, used, progress);

@@ -551,9 +551,11 @@ GwotStatus GwotSolver::run(std::uint64_t half_iterations, Progress* progress, co
     }
     const double level = std::max(0.0, std::log2(impl_->epsilon_start / std::max(state().epsilon, impl_->epsilon_end)));
     const bool done = impl_->phase == Impl::Phase::kDone;
+    const bool any = impl_->descent->kept().any();
     progress->update(done ? total : static_cast<std::uint64_t>(starts + level),
-                     fmt::format("ε {:.3g}, objective {:.5g}, marginals {:.1e}", state().epsilon, 2 * state().reduced,
-                                 state().marginal_error));
+                     !any ? std::string()
+                          : fmt::format("ε {:.3g}, objective {:.5g}, marginals {:.1e}", state().epsilon,
+                                        2 * state().reduced, state().marginal_error));
   };
   bool more = impl_->phase != Impl::Phase::kDone;
   while (more && (half_iterations == 0 || impl_->sinkhorn->half_iterations() < until)) {

@@ -109,6 +109,7 @@ class TorchTrainer final : public Trainer {
     double last_report = now(), last_save = now();
     std::uint64_t reported_steps = state_.steps;
     const auto tell = [&] {
+      if (summed_ == 0) return;  // resumed where there was nothing left to do
       read_losses();
       const double time = now();
       state_.images_per_second =
