@@ -46,8 +46,7 @@ struct GwotOptions {
   Algorithm algorithm = Algorithm::kCpfm;
   // ε in units of the cost scale, > 0: the objective of the independent plan, or, where that is small because w is,
   // what the quadratic part can reach (GwotState::scale). The run starts at epsilon_start (0: 0.08 of the scale) and
-  // halves down to epsilon. 0.08 is coarse enough that what a start reaches there orders the starts as their final
-  // values do.
+  // halves down to epsilon. At 0.08 starts are cheap, and what they reach there is a fair guess of how they will end.
   double epsilon = 0.002, epsilon_start = 0;
   bool absolute = false;  // the two are absolute instead
   // A level of ε ends when R + ε Σ π log π falls by less than this share of R, three times in a row; in (0, 1).
