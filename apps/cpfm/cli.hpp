@@ -98,6 +98,9 @@ void add_evaluate_command(CLI::App& app, Context& context);
 void add_data_command(CLI::App& app, Context& context);
 void add_info_command(CLI::App& app, Context& context);
 
+// One place per sample: .npy, or .csv with the labels and properties of `data`.
+void write_embedding(const std::string& file, const FloatMatrix& y, const Dataset& data);
+
 // "cpfm data info"
 std::string full_name(const CLI::App& command);
 

@@ -39,27 +39,18 @@ void check_outputs(const Outputs& out, const std::string& data) {
     throw Error("--barycentric", "says how to embed, and nothing is embedded", "add --embedding FILE or --png FILE");
 }
 
-void write_embedding(const std::string& file, const FloatMatrix& y, const Dataset& data) {
-  if (lower(std::filesystem::path(file).extension().string()) == ".npy") {
-    write_npy(file, y.view());
-    return;
-  }
-  Dataset table;
-  table.samples = FloatMatrix(y.rows(), y.cols());
-  std::copy_n(y.data(), y.size(), table.samples.data());
-  for (std::size_t k = 0; k < y.cols(); ++k) table.feature_names.push_back(fmt::format("y{}", k + 1));
-  table.labels = data.labels;
-  table.properties = data.properties;
-  write_csv(file, table);
-}
-
 // Colours show what the kernel looked at.
 void draw(const std::string& file, const FloatMatrix& y, const Dataset& data, const Coupling& coupling) {
   Scatter scatter;
   scatter.points = y.view();
-  const bool by_property =
-      !data.properties.empty() && (!data.labels || coupling.summary.kernel.find("property") != std::string::npos);
-  if (by_property)
+  const std::string& kernel = coupling.summary.kernel;
+  const auto named = std::find_if(data.properties.begin(), data.properties.end(), [&](const Property& property) {
+    return kernel.find("property(" + property.name) != std::string::npos ||
+           kernel.find("property(\"" + property.name) != std::string::npos;
+  });
+  if (named != data.properties.end())
+    scatter.property = &*named;
+  else if (!data.labels && !data.properties.empty())
     scatter.property = &data.properties[0];
   else if (data.labels)
     scatter.labels = &*data.labels;

@@ -130,16 +130,8 @@ void add_embed_command(CLI::App& app, Context& context) {
     FloatMatrix y = model->embed(data.samples.view(), count, options);
     if (o->mean) y = take_means(y, data.size());
     const std::size_t each = y.rows() / data.size();
-    if (csv) {
-      Dataset table;
-      table.samples = FloatMatrix(y.rows(), y.cols());
-      std::copy_n(y.data(), y.size(), table.samples.data());
-      for (std::size_t k = 0; k < y.cols(); ++k) table.feature_names.push_back(fmt::format("y{}", k + 1));
-      table.labels = data.labels;
-      table.properties = data.properties;
-      write_csv(o->out, table);
-    } else if (each == 1) {
-      write_npy(o->out, y.view());
+    if (each == 1) {
+      write_embedding(o->out, y, data);
     } else {
       write_npy(o->out, y.values(), {data.size(), each, y.cols()});
     }

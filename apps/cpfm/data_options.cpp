@@ -152,4 +152,18 @@ Dataset DataOptions::load(const Context& context, Standardizer* applied) const {
   return data;
 }
 
+void write_embedding(const std::string& file, const FloatMatrix& y, const Dataset& data) {
+  if (lower(std::filesystem::path(file).extension().string()) == ".npy") {
+    write_npy(file, y.view());
+    return;
+  }
+  Dataset table;
+  table.samples = FloatMatrix(y.rows(), y.cols());
+  std::copy_n(y.data(), y.size(), table.samples.data());
+  for (std::size_t k = 0; k < y.cols(); ++k) table.feature_names.push_back(fmt::format("y{}", k + 1));
+  table.labels = data.labels;
+  table.properties = data.properties;
+  write_csv(file, table);
+}
+
 }  // namespace cpfm::app
