@@ -1,5 +1,5 @@
-// All parameters of a module as views of one tensor, and their gradients of another: the optimiser, the average and the
-// norm are then a few operations each, and a checkpoint is a few tensors.
+// All parameters of a module as views of one tensor: the optimiser, the average and the norm of the gradient are then a
+// few operations each, and a checkpoint is a few tensors.
 //
 // Where the network computes in bfloat16, a float32 master copy is what is optimised; on float32 both are the same
 // tensor.
@@ -19,9 +19,8 @@ class FlatParameters {
 
   torch::Tensor& master() { return master_; }
   const torch::Tensor& master() const { return master_; }
-  // In float32; valid until the next backward pass.
-  torch::Tensor gradient() const { return gradient_.to(torch::kFloat32); }
-  void zero_gradient() { gradient_.zero_(); }
+  // Of a loss that has just been computed; flat, in float32. Uses up the loss.
+  torch::Tensor gradient(const torch::Tensor& loss) const;
   // After master changed: the network computes with it.
   void publish();
   // The network computes with these (float32, flat) until publish().
@@ -41,7 +40,8 @@ class FlatParameters {
   static torch::Tensor view(const torch::Tensor& flat, const Entry& entry);
 
   std::vector<Entry> entries_;
-  torch::Tensor compute_, gradient_, master_;
+  std::vector<torch::Tensor> parameters_;
+  torch::Tensor compute_, master_;
   torch::Tensor kept_;  // master, while the network computes with something else in its place
 };
 

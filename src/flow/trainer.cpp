@@ -282,15 +282,13 @@ class TorchTrainer final : public Trainer {
     torch::manual_seed(step_seed(options_.seed, state_.steps));
     drift_->train();
     const Losses loss = losses(batches_->at(state_.steps));
-    parameters_->zero_gradient();
-    ((1 - options_.alpha) * loss.x + options_.alpha * loss.y).backward();
+    torch::Tensor gradient = parameters_->gradient((1 - options_.alpha) * loss.x + options_.alpha * loss.y);
     torch::NoGradGuard no_grad;
     sum_x_ += loss.x.detach();
     sum_y_ += loss.y.detach();
     ++summed_;
-    torch::Tensor gradient = parameters_->gradient();
     const torch::Tensor norm = gradient.norm();
-    gradient = gradient * torch::clamp_max(options_.clip / (norm + 1e-6), 1.0);
+    gradient *= torch::clamp_max(options_.clip / (norm + 1e-6), 1.0);
     adamw(gradient);
     const auto k = static_cast<double>(state_.steps + 1);
     const double decay = std::min(options_.ema, (1 + k) / (10 + k));

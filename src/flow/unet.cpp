@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "flow/fused_norm.hpp"
+
 namespace cpfm {
 
 Margins margins(std::int64_t height, std::int64_t width, std::size_t levels) {
@@ -106,7 +108,7 @@ torch::Tensor Unet::decode(Encoded encoded, const torch::Tensor& condition) {
     if (step.attention) h = step.attention->forward(h);
     if (step.resample) h = step.resample->forward(torch::upsample_nearest2d(h, {2 * h.size(2), 2 * h.size(3)}));
   }
-  h = conv_out_->forward(silu(norm_out_->forward(h)));
+  h = conv_out_->forward(fused_norm(norm_out_, h));
   return h.narrow(2, margins_.top, shape_[1]).narrow(3, margins_.left, shape_[2]);
 }
 

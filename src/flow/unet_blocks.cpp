@@ -4,12 +4,10 @@
 
 #include "flow/backbone.hpp"
 #include "flow/compat.hpp"
+#include "flow/fused_norm.hpp"
 
 namespace cpfm {
 namespace {
-
-// B × C to B × C × 1 × 1.
-torch::Tensor everywhere(const torch::Tensor& signal) { return signal.unsqueeze(-1).unsqueeze(-1); }
 
 torch::nn::Conv2d conv1x1(std::int64_t in, std::int64_t out, bool bias) {
   return torch::nn::Conv2d(torch::nn::Conv2dOptions(in, out, 1).bias(bias));
@@ -37,11 +35,21 @@ ResBlock::ResBlock(std::int64_t in, std::int64_t out, double dropout, bool film)
 }
 
 torch::Tensor ResBlock::forward(const torch::Tensor& features, const BlockSignal& signal) {
-  torch::Tensor h = norm1_->forward(features);
-  if (!film_) h = project_->forward(h).add_(everywhere(signal.shift));
-  h = norm2_->forward(conv1_->forward(silu(std::move(h))));
-  if (film_) h = torch::addcmul(everywhere(signal.shift), h, everywhere(signal.scale));
-  h = silu(std::move(h));
+  NormSurroundings first, second;
+  first.silu = film_;
+  torch::Tensor h = fused_norm(norm1_, features, first);
+  if (!film_) h = silu(project_->forward(h).add_(signal.shift.unsqueeze(-1).unsqueeze(-1)));
+  if (h.is_cuda()) {  // where a bias is a pass of its own, and the norm can take it along
+    second.before = conv1_->bias;
+    h = torch::conv2d(h, conv1_->weight, {}, 1, 1);
+  } else {
+    h = conv1_->forward(h);
+  }
+  if (film_) {
+    second.scale = signal.scale;
+    second.shift = signal.shift;
+  }
+  h = fused_norm(norm2_, h, second);
   if (dropout_ > 0) h = torch::dropout(h, dropout_, is_training());
   return conv2_->forward(h).add_(skip_ ? skip_->forward(features) : features);
 }
@@ -55,7 +63,9 @@ AttentionBlock::AttentionBlock(std::int64_t channels, std::int64_t heads) : head
 torch::Tensor AttentionBlock::forward(const torch::Tensor& features) {
   const std::int64_t batch = features.size(0), channels = features.size(1);
   // B × places × channels: with channels last this is how the features lie already.
-  const torch::Tensor tokens = norm_->forward(features).flatten(2).transpose(1, 2);
+  NormSurroundings alone;
+  alone.silu = false;
+  const torch::Tensor tokens = fused_norm(norm_, features, alone).flatten(2).transpose(1, 2);
   const std::int64_t places = tokens.size(1);
   const std::vector<torch::Tensor> qkv =
       dense(qkv_, tokens).view({batch, places, 3, heads_, channels / heads_}).permute({2, 0, 3, 1, 4}).unbind(0);

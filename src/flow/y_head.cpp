@@ -4,6 +4,7 @@
 
 #include "cpfm/error.hpp"
 #include "flow/compat.hpp"
+#include "flow/fused_norm.hpp"
 
 namespace cpfm {
 
@@ -12,7 +13,7 @@ Pool::Pool(const Backbone& backbone) {
 }
 
 torch::Tensor Pool::forward(const torch::Tensor& bottleneck) {
-  torch::Tensor h = silu(norm_->forward(bottleneck));
+  const torch::Tensor h = fused_norm(norm_, bottleneck);
   return h.dim() > 2 ? h.flatten(2).mean(2) : h;
 }
 

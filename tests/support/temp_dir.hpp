@@ -1,8 +1,10 @@
 // A folder of its own for a test, gone when the test ends.
 #pragma once
 
+#include <ftw.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <stdexcept>
@@ -17,9 +19,10 @@ class TempDir {
     if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot make a temporary folder: " + name);
     path_ = name;
   }
+  // By nftw: some builds of libtorch export a std::filesystem::remove_all of their own that crashes.
   ~TempDir() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
+    const auto remove = [](const char* path, const struct stat*, int, FTW*) { return ::remove(path); };
+    nftw(path_.c_str(), remove, 16, FTW_DEPTH | FTW_PHYS);
   }
   TempDir(const TempDir&) = delete;
   TempDir& operator=(const TempDir&) = delete;
