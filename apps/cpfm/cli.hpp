@@ -23,6 +23,7 @@ struct Context {
   bool json = false, quiet = false, verbose = false;
   int threads = 0;
   std::uint64_t seed = 1;
+  std::string command_line;  // as it was typed, quoted for a shell
 
   std::unique_ptr<Progress> progress() const;
   // With --json: the one object on stdout.

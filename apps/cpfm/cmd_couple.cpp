@@ -11,6 +11,7 @@
 #include "cpfm/error.hpp"
 #include "cpfm/interrupt.hpp"
 #include "cpfm/report.hpp"
+#include "map_view.hpp"
 
 namespace cpfm::app {
 namespace {
@@ -39,25 +40,11 @@ void check_outputs(const Outputs& out, const std::string& data) {
     throw Error("--barycentric", "says how to embed, and nothing is embedded", "add --embedding FILE or --png FILE");
 }
 
-// Colours show what the kernel looked at.
 void draw(const std::string& file, const FloatMatrix& y, const Dataset& data, const Coupling& coupling) {
-  Scatter scatter;
-  scatter.points = y.view();
-  const std::string& kernel = coupling.summary.kernel;
-  const auto named = std::find_if(data.properties.begin(), data.properties.end(), [&](const Property& property) {
-    return kernel.find("property(" + property.name) != std::string::npos ||
-           kernel.find("property(\"" + property.name) != std::string::npos;
-  });
-  if (named != data.properties.end())
-    scatter.property = &*named;
-  else if (!data.labels && !data.properties.empty())
-    scatter.property = &data.properties[0];
-  else if (data.labels)
-    scatter.labels = &*data.labels;
+  const CoupleSummary& summary = coupling.summary;
   Figure figure;
-  figure.title =
-      fmt::format("{}, {}, {}", printable(data.source, 60), coupling.summary.kernel, coupling.summary.latent);
-  figure.panels = {scatter};
+  figure.title = fmt::format("{}, {}, {}", printable(data.source, 60), short_kernel(summary.kernel), summary.latent);
+  figure.panels = {map_scatter(y, data, summary.kernel)};
   figure.panel_width = 640;
   figure.panel_height = 560;
   write_png(file, figure);

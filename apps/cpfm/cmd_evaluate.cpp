@@ -83,12 +83,7 @@ void run(const Options& o, const DataOptions& data_options, const SampleArgument
     options.seed = context.seed + r;
     const FloatMatrix y = model->embed(data.samples.view(), 1, options);
     const FloatMatrix back = model->generate(y.view(), options);
-    double error = 0;
-    for (std::size_t k = 0; k < back.size(); ++k) {
-      const double e = double(back.data()[k]) - double(data.samples.data()[k]);
-      error += e * e / static_cast<double>(back.size());
-    }
-    mse.values.push_back(error);
+    mse.values.push_back(mean_squared_error(data.samples.view(), back.view()));
     if (data.labels)
       knn.values.push_back(agreement(nearest_labels(y.view(), data.labels->ids, y.view(), 15, true), data.labels->ids));
     if (judge) {

@@ -1,6 +1,7 @@
 // cpfm embed, generate, reconstruct: a trained model at work.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -8,7 +9,9 @@
 #include "checks.hpp"
 #include "cli.hpp"
 #include "cpfm/error.hpp"
+#include "cpfm/metric.hpp"
 #include "flow_library.hpp"
+#include "map_view.hpp"
 
 namespace cpfm::app {
 namespace {
@@ -66,21 +69,28 @@ std::vector<float> parse_point(const std::string& text, std::size_t dim) {
   return point;
 }
 
-// A regular grid over [-range, range]², row by row from the top; further dimensions stay 0.
-FloatMatrix latent_grid(std::size_t side, double range, std::size_t dim) {
-  const std::size_t rows = dim == 1 ? 1 : side;
-  FloatMatrix y(rows * side, dim);
-  std::fill_n(y.data(), y.size(), 0.0f);
-  const auto at = [&](std::size_t k, std::size_t count) {
-    return count == 1 ? 0.0 : range * (2.0 * static_cast<double>(k) / static_cast<double>(count - 1) - 1);
-  };
-  for (std::size_t r = 0; r < rows; ++r) {
-    for (std::size_t c = 0; c < side; ++c) {
-      y(r * side + c, 0) = static_cast<float>(at(c, side));
-      if (dim > 1) y(r * side + c, 1) = static_cast<float>(-at(r, rows));
+// Places from a file of any format; of a table as 'cpfm embed' writes it the columns y1, y2 … alone.
+FloatMatrix read_places(const std::string& file, std::size_t dim) {
+  Dataset table = [&] {
+    ReadOptions with_labels;
+    with_labels.labels = "label";
+    try {
+      return read_dataset(file, with_labels);
+    } catch (const Error&) {  // no such column: then all of them are numbers, or the reader says what is wrong
+      return read_dataset(file);
     }
+  }();
+  std::vector<std::size_t> columns;
+  for (std::size_t k = 0; k < dim; ++k) {
+    const auto at = std::find(table.feature_names.begin(), table.feature_names.end(), fmt::format("y{}", k + 1));
+    if (at == table.feature_names.end()) return std::move(table.samples);
+    columns.push_back(static_cast<std::size_t>(at - table.feature_names.begin()));
   }
-  return y;
+  FloatMatrix places(table.size(), dim);
+  for (std::size_t i = 0; i < places.rows(); ++i) {
+    for (std::size_t k = 0; k < dim; ++k) places(i, k) = table.samples(i, columns[k]);
+  }
+  return places;
 }
 
 }  // namespace
@@ -200,10 +210,10 @@ void add_generate_command(CLI::App& app, Context& context) {
     FloatMatrix places;
     std::size_t columns = 0;
     if (o->grid > 0) {
-      places = latent_grid(o->grid, o->range, facts.latent_dim);
+      places = grid_places(o->grid, {{-o->range, o->range}, {-o->range, o->range}}, facts.latent_dim);
       columns = o->grid * o->each;
     } else if (!o->y.empty()) {
-      places = std::move(read_dataset(o->y).samples);
+      places = read_places(o->y, facts.latent_dim);
       columns = o->each > 1 ? o->each : 0;
     } else {
       places = FloatMatrix(o->at.size(), facts.latent_dim);
@@ -275,11 +285,7 @@ void add_reconstruct_command(CLI::App& app, Context& context) {
     else
       write_samples("--output", o->out, back, model->facts(), 0);
     if (!o->png.empty()) draw("--png", o->png);
-    double mse = 0;
-    for (std::size_t k = 0; k < back.size(); ++k) {
-      const double error = double(back.data()[k]) - double(data.samples.data()[k]);
-      mse += error * error / static_cast<double>(back.size());
-    }
+    const double mse = mean_squared_error(data.samples.view(), back.view());
     Json result{
         {"output", o->out}, {"n", back.rows()}, {"dim", back.cols()}, {"mse", mse}, {"device", model->device()}};
     if (context.json)

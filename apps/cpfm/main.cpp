@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -128,6 +129,26 @@ void mention_common_options(CLI::App& app) {
   }
 }
 
+// As one would type it.
+std::string command_line(int argc, char** argv) {
+  std::string line = "cpfm";
+  for (int k = 1; k < argc; ++k) {
+    const std::string word = argv[k];
+    const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [](unsigned char c) {
+      return std::isalnum(c) || c >= 0x80 || std::string_view("-_./,:=+@%").find(char(c)) != std::string_view::npos;
+    });
+    line += ' ';
+    if (plain) {
+      line += word;
+      continue;
+    }
+    line += '\'';
+    for (const char c : word) line += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    line += '\'';
+  }
+  return line;
+}
+
 void apply_globals(const Context& context) {
   if (context.quiet && context.verbose) throw Error("--quiet and --verbose", "exclude each other");
   log().set_level(context.quiet ? spdlog::level::err : context.verbose ? spdlog::level::debug : spdlog::level::info);
@@ -137,6 +158,7 @@ void apply_globals(const Context& context) {
 
 int run(int argc, char** argv) {
   Context context;
+  context.command_line = command_line(argc, argv);
   CLI::App app("CPFM: controllable dimension reduction that can go back.", "cpfm");
   app.footer(
       "Examples:\n"

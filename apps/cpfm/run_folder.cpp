@@ -119,7 +119,12 @@ RunResult train_run(const Run& run, FlowEntry& flow, const Context& context) {
   facts.feature_names = run.data.feature_names;
   trainer->save_model(run / "model.cpfm", facts);
   RunResult result{trainer->state(), {}};
-  result.numbers = write_run_report(run, trainer->state(), flow, context);
+  try {
+    result.numbers = write_run_report(run, trainer->state(), flow, context);
+  } catch (const Interrupted&) {
+    throw Interrupted(fmt::format("{} is written, the report is not; the same command with --resume writes it",
+                                  (run / "model.cpfm").string()));
+  }
   return result;
 }
 

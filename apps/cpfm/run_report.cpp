@@ -12,6 +12,7 @@
 #include "cpfm/metric.hpp"
 #include "cpfm/random.hpp"
 #include "cpfm/report.hpp"
+#include "map_view.hpp"
 
 namespace cpfm::app {
 namespace fs = std::filesystem;
@@ -38,17 +39,6 @@ class Builder {
  private:
   const Run& run_;
 };
-
-Scatter scatter_of(const FloatMatrix& y, const Dataset& data, std::string title) {
-  Scatter scatter;
-  scatter.title = std::move(title);
-  scatter.points = y.view();
-  if (data.labels)
-    scatter.labels = &*data.labels;
-  else if (!data.properties.empty())
-    scatter.property = &data.properties[0];
-  return scatter;
-}
 
 Lines loss_curves(const fs::path& metrics) {
   Lines lines;
@@ -139,11 +129,8 @@ Json write_run_report(const Run& run, const TrainState& state, FlowEntry& flow, 
                {"coupling", Json::parse(to_json(coupled))}};
   if (state.validation_x)
     numbers.update({{"validation_x", *state.validation_x}, {"validation_y", *state.validation_y}});
-  double mse = 0;
-  for (std::size_t k = 0; k < back.size(); ++k) {
-    const double error = double(back.data()[k]) - double(shown.samples.data()[k]);
-    mse += error * error / static_cast<double>(back.size());
-  }
+  const MatrixView<const float> originals{shown.samples.data(), most_back, shown.dim()};
+  const double mse = mean_squared_error(originals, back.view());
   numbers["mse"] = mse;
   if (shown.labels) {
     const std::vector<std::int32_t> judged = nearest_labels(shown.samples.view(), shown.labels->ids, back.view(), 1);
@@ -160,13 +147,14 @@ Json write_run_report(const Run& run, const TrainState& state, FlowEntry& flow, 
   Builder build(run);
   HtmlReport report;
   report.title = printable(run.data.source, 100);
-  report.subtitle = fmt::format("{} on a {} map", coupled.kernel, coupled.latent);
+  report.subtitle = fmt::format("{} on a {} map", short_kernel(coupled.kernel), coupled.latent);
   if (can_draw()) {
     const FloatMatrix all = run.coupling.embed_all(run.data, false, context.seed);
     FloatMatrix plan(rows.size(), all.cols());
     for (std::size_t i = 0; i < rows.size(); ++i) std::copy_n(all.row(rows[i]).data(), all.cols(), plan.row(i).data());
     Figure maps;
-    maps.panels = {scatter_of(plan, shown, "Coupling (stage 1)"), scatter_of(y, shown, "Network (stage 2)")};
+    maps.panels = {map_scatter(plan, shown, coupled.kernel, "Coupling (stage 1)"),
+                   map_scatter(y, shown, coupled.kernel, "Network (stage 2)")};
     report.sections.push_back({.heading = "The map",
                                .text = "Left, where the coupling puts each sample; right, where the network does, "
                                        "which sees the sample alone. One draw each.",
@@ -185,20 +173,33 @@ Json write_run_report(const Run& run, const TrainState& state, FlowEntry& flow, 
          .text = "Rows in turn: originals, and what comes back from their place on the map.",
          .blocks = {build.picture("reconstructions.png", png_grid_bytes(both.view(), *facts.image, grid), 1, "")}});
     const std::size_t side = 15;
-    const double range = coupled.latent == "gaussian" ? 2.0 : 1.0;
-    FloatMatrix places(facts.latent_dim == 1 ? side : side * side, facts.latent_dim);
-    std::fill_n(places.data(), places.size(), 0.0f);
-    for (std::size_t i = 0; i < places.rows(); ++i) {
-      const auto at = [&](std::size_t k) { return range * (2.0 * double(k) / double(side - 1) - 1); };
-      places(i, 0) = static_cast<float>(at(i % side));
-      if (facts.latent_dim > 1) places(i, 1) = static_cast<float>(-at(i / side));
-    }
+    const GridBox box = box_around(run.coupling.latent.view());
+    const FloatMatrix places = grid_places(side, box, facts.latent_dim);
     const FloatMatrix generated = model->generate(places.view(), sampling);
     grid.columns = side;
     report.sections.push_back(
         {.heading = "Across the map",
-         .text = fmt::format("A sample for every place of a grid over [-{0}, {0}] in both directions.", range),
+         .text = fmt::format(
+             "A sample for every place of a grid, from {:.2g} to {:.2g} across{}.", box.across[0], box.across[1],
+             facts.latent_dim > 1 ? fmt::format(" and from {:.2g} to {:.2g} upwards", box.up[0], box.up[1]) : ""),
          .blocks = {build.picture("grid.png", png_grid_bytes(generated.view(), *facts.image, grid), 1, "")}});
+  }
+  if (!facts.image) {
+    constexpr std::size_t kMostRows = 40;
+    const std::vector<double> explained = explained_variance(originals, back.view());
+    ReportTable table;
+    table.columns = {{.name = "feature"}, {.name = "explained variance", .numeric = true}};
+    for (std::size_t k = 0; k < std::min(explained.size(), kMostRows); ++k) {
+      table.rows.push_back({k < facts.feature_names.size() ? facts.feature_names[k] : fmt::format("feature {}", k + 1),
+                            fmt::format("{:.3f}", explained[k])});
+    }
+    if (explained.size() > kMostRows) table.caption = fmt::format("The first {} of {}", kMostRows, explained.size());
+    report.sections.push_back(
+        {.heading = "There and back",
+         .text =
+             "How much of each feature comes back from a place on the map: 1 is all of it, 0 no more than the mean. "
+             "A place stands for many samples, and one of them is drawn.",
+         .blocks = {table}});
   }
   if (can_draw()) {
     Figure curves;
@@ -233,7 +234,9 @@ Json write_run_report(const Run& run, const TrainState& state, FlowEntry& flow, 
   }
   report.sections.push_back({.heading = "Numbers", .blocks = {facts_block}});
   report.sections.push_back(
-      {.heading = "How to make it again", .blocks = {ReportListing{.text = run.config, .caption = "config.toml"}}});
+      {.heading = "How to make it again",
+       .blocks = {ReportListing{.text = context.command_line, .caption = "The command"},
+                  ReportListing{.text = run.config, .caption = "What it means in full: config.toml"}}});
   report.footer = version_text();
   write_html_report(run / "report.html", report);
   return numbers;

@@ -36,6 +36,13 @@ std::string default_preset(const Dataset& data, bool gpu) {
   return side <= 28 ? "mnist" : side <= 32 ? "cifar10" : side <= 64 ? "tinyimagenet" : "afhq";
 }
 
+// Small networks bear, and want, larger steps.
+double default_learning_rate(const std::string& preset) {
+  if (preset == "tiny") return 4e-3;
+  if (preset == "small" || preset == "table") return 2e-3;
+  return preset == "mnist" ? 1e-3 : 5e-4;
+}
+
 }  // namespace
 
 void TrainArguments::add_to(CLI::App& command) {
@@ -81,10 +88,9 @@ void TrainArguments::add_to(CLI::App& command) {
   command.add_option("--minutes", options.minutes, "Minutes of training; the first limit reached ends it")
       ->check(positive_number())
       ->group(how);
-  whole("--batch", options.batch, 2, 1 << 20, "Pairs per step", how);
-  command.add_option("--learning-rate", options.learning_rate, "Of AdamW")
+  whole("--batch", options.batch, 2, 1 << 20, "Pairs per step (default: 128, on a GPU 512)", how);
+  command.add_option("--learning-rate", options.learning_rate, "Of AdamW (default: by the preset)")
       ->check(positive_number())
-      ->capture_default_str()
       ->group(how);
   command.add_option("--schedule", options.schedule, "Of the learning rate")
       ->check(one_of({"constant", "cosine"}))
@@ -169,6 +175,8 @@ TrainOptions TrainArguments::resolve(const Context& context, const Dataset& data
                                         ? std::vector<int>{}
                                         : number_list("--attention-resolutions", attention_resolutions_);
   }
+  if (!given("--learning-rate")) resolved.learning_rate = default_learning_rate(preset);
+  if (!given("--batch") && gpu) resolved.batch = 512;  // fewer would leave it waiting for work
   resolved.seed = context.seed;
   constexpr double kDefaultEpochs = 200;  // the paper's
   if (resolved.epochs == 0 && resolved.steps == 0 && resolved.minutes == 0) resolved.epochs = kDefaultEpochs;
@@ -191,6 +199,12 @@ void SampleArguments::add_to(CLI::App& command) {
       .add_option("--grid-times", options.grid, "Times of the steps: uniform, or quadratic (finer towards the data)")
       ->check(one_of({"uniform", "quadratic"}))
       ->option_text("uniform|quadratic=uniform")
+      ->capture_default_str()
+      ->group(group);
+  command
+      .add_option("--temperature", options.temperature,
+                  "Of the noise: below 1 samples are more typical, at 0 all alike")
+      ->check(number_between(0, 10))
       ->capture_default_str()
       ->group(group);
   command.add_option("--ode-tolerance", options.tolerance, "Of dopri5")

@@ -47,9 +47,17 @@ struct NetworkOptions {
 NetworkOptions network_preset(const std::string& name);
 std::vector<std::string> network_presets();
 
+// A path of one's own from noise to data, z(t) = a(t) z(0) + b(t) z(1) with a(0) = b(1) = 1 and a(1) = b(0) = 0, and
+// its derivatives. Boundary values and derivatives are checked before they are used.
+struct FlowPath {
+  std::string name;
+  std::function<double(double)> a, b, da, db;
+};
+
 struct TrainOptions {
   NetworkOptions network;
   std::string interpolant = "linear";  // linear, trigonometric, variance-preserving
+  std::optional<FlowPath> path;        // in place of these
   double alpha = 0.5;                  // share of role 1 (y given x) in a batch and in the loss; in (0, 1)
   int batch = 128;
   int y_draws = 8;  // (y(0), t) per x of role 1 with the deep head; 1 with the paper's
@@ -98,6 +106,7 @@ struct SampleOptions {
   int steps = 20;                   // of the fixed-step methods
   std::string grid = "uniform";     // times of the steps: uniform, quadratic (finer towards the data)
   double tolerance = 1e-4;          // of dopri5, relative and absolute
+  double temperature = 1;           // the noise is scaled by this: below 1 samples are more typical, at 0 all alike
   std::size_t batch = 0;            // 0: chosen by memory
   std::uint64_t seed = 1;
   Progress* progress = nullptr;

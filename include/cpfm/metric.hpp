@@ -43,6 +43,14 @@ GaussianDistance wasserstein2_to_gaussian(MatrixView<const float> y, std::size_t
 std::vector<std::int32_t> nearest_labels(MatrixView<const float> reference, std::span<const std::int32_t> labels,
                                          MatrixView<const float> queries, std::size_t k, bool leave_one_out = false);
 
+// The mean over all entries of (a - b)²; cpfm::Error where shapes differ or there is no entry.
+double mean_squared_error(MatrixView<const float> a, MatrixView<const float> b);
+
+// For each column the share of the variance of `a` that `b` explains, 1 - Σ(a - b)² / Σ(a - mean a)²: 1 where they are
+// equal, 0 where b is no better than the mean, below that where it is worse; 0 for a column of `a` that is constant and
+// not met. Conditions as above.
+std::vector<double> explained_variance(MatrixView<const float> a, MatrixView<const float> b);
+
 // The share of entries with a[i] = b[i] among those where b[i] is not -1; cpfm::Error where lengths differ or no entry
 // of `b` is labelled.
 double agreement(std::span<const std::int32_t> a, std::span<const std::int32_t> b);

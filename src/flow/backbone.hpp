@@ -25,6 +25,7 @@ class Backbone : public torch::nn::Module {
  public:
   virtual std::int64_t bottleneck_channels() const = 0;
   virtual std::int64_t bottleneck_groups() const = 0;  // of the norm that suits them
+  virtual std::int64_t bottleneck_places() const = 0;  // h · w; 1 for vectors
   // `condition` is B × the size the backbone was made for.
   virtual Encoded encode(const torch::Tensor& x, const torch::Tensor& condition) = 0;
   virtual torch::Tensor decode(Encoded encoded, const torch::Tensor& condition) = 0;

@@ -5,9 +5,6 @@
 
 namespace cpfm {
 
-// softmax(q kᵀ / √c) v for tensors of B × heads × tokens × c; one fused kernel where libtorch has it.
-torch::Tensor dot_product_attention(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v);
-
 // What the layer makes of the rows of x (… × in). A libtorch without MKL, such as Debian's, multiplies matrices by
 // whatever BLAS the system has, and the reference BLAS is ten times slower than the same product as a 1×1 convolution.
 torch::Tensor dense(torch::nn::Linear& layer, const torch::Tensor& x);

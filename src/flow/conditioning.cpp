@@ -110,11 +110,11 @@ std::vector<BlockSignal> BlockSignals::forward(const torch::Tensor& condition) {
   const torch::Tensor all = dense(linear_, condition);
   std::vector<BlockSignal> signals(channels_.size());
   // Splits, not slices: their gradients are one concatenation.
-  const std::vector<torch::Tensor> halves = film_ ? all.chunk(2, 1) : std::vector<torch::Tensor>{all};
-  const std::vector<torch::Tensor> shifts = halves.back().split_with_sizes(channels_, 1);
+  const std::vector<torch::Tensor> halves = film_ ? all.chunk(2, -1) : std::vector<torch::Tensor>{all};
+  const std::vector<torch::Tensor> shifts = halves.back().split_with_sizes(channels_, -1);
   for (std::size_t k = 0; k < signals.size(); ++k) signals[k].shift = shifts[k];
   if (!film_) return signals;
-  const std::vector<torch::Tensor> scales = (halves.front() + 1).split_with_sizes(channels_, 1);
+  const std::vector<torch::Tensor> scales = (halves.front() + 1).split_with_sizes(channels_, -1);
   for (std::size_t k = 0; k < signals.size(); ++k) signals[k].scale = scales[k];
   return signals;
 }

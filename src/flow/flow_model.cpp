@@ -19,14 +19,15 @@ namespace {
 constexpr std::uint32_t kEmbedStream = 0x656d6264, kGenerateStream = 0x67656e72;  // "embd", "genr"
 
 // Rows [first, first + count) of noise, each a function of (seed, stream, row).
-torch::Tensor row_noise(std::uint64_t seed, std::uint32_t stream, std::size_t first, std::size_t count,
+torch::Tensor row_noise(const SampleOptions& options, std::uint32_t stream, std::size_t first, std::size_t count,
                         std::size_t width) {
   torch::Tensor noise = torch::empty({static_cast<std::int64_t>(count), static_cast<std::int64_t>(width)});
   float* out = noise.data_ptr<float>();
   parallel_for(count, 16, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
-      Rng rng(seed, stream, first + i);
-      for (std::size_t k = 0; k < width; ++k) out[i * width + k] = static_cast<float>(rng.normal());
+      Rng rng(options.seed, stream, first + i);
+      for (std::size_t k = 0; k < width; ++k)
+        out[i * width + k] = static_cast<float>(options.temperature * rng.normal());
     }
   });
   return noise;
@@ -39,6 +40,8 @@ OdeOptions ode_options(const SampleOptions& options) {
   ode.grid = options.grid;
   ode.relative = ode.absolute = options.tolerance;
   check_ode_options(ode);
+  if (!(options.temperature >= 0) || !std::isfinite(options.temperature))
+    throw Error("--temperature", fmt::format("{} is out of range", options.temperature), "0 or more");
   return ode;
 }
 
@@ -67,7 +70,7 @@ class TorchFlowModel final : public FlowModel {
       const auto repeat = static_cast<std::int64_t>(draws);
       const torch::Tensor features = drift_->features(x).repeat_interleave(repeat, 0);
       const torch::Tensor noise =
-          row_noise(options.seed, kEmbedStream, first * draws, count * draws, facts_.latent_dim).to(device_);
+          row_noise(options, kEmbedStream, first * draws, count * draws, facts_.latent_dim).to(device_);
       store(integrate(y_field(features), noise, ode), result, first * draws);
     });
     return result;
@@ -80,7 +83,7 @@ class TorchFlowModel final : public FlowModel {
     in_batches(y.rows, options, "generate", 8 * facts_.dim, [&](std::size_t first, std::size_t count) {
       const torch::Tensor given = to_device(y, first, count);
       const torch::Tensor noise =
-          row_noise(options.seed, kGenerateStream, first, count, facts_.dim).to(device_).view(batch_shape(count));
+          row_noise(options, kGenerateStream, first, count, facts_.dim).to(device_).view(batch_shape(count));
       const VectorField field = [&](const torch::Tensor& z, const torch::Tensor& t, const torch::Tensor& rows) {
         return drift_->drift_x(z, pick(given, rows), t);
       };

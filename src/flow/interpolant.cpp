@@ -123,6 +123,20 @@ Interpolant make_interpolant(std::string name, Interpolant::Function a, Interpol
   return {std::move(name), std::move(a), std::move(b), std::move(da), std::move(db)};
 }
 
+Interpolant make_interpolant(const FlowPath& path) {
+  const auto elementwise = [](const std::function<double(double)>& function) -> Interpolant::Function {
+    if (!function) return {};
+    return [function](const torch::Tensor& t) {
+      torch::Tensor values = t.to(torch::kCPU, torch::kFloat64).clone(at::MemoryFormat::Contiguous);
+      double* entries = values.data_ptr<double>();
+      std::transform(entries, entries + values.numel(), entries, function);
+      return values.to(t.options());
+    };
+  };
+  return make_interpolant(path.name, elementwise(path.a), elementwise(path.b), elementwise(path.da),
+                          elementwise(path.db));
+}
+
 PathPoint path_point(const Interpolant& path, const torch::Tensor& t, const torch::Tensor& z0,
                      const torch::Tensor& z1) {
   if (t.dim() != 1 || z0.dim() < 1 || z0.sizes() != z1.sizes() || z0.size(0) != t.size(0))

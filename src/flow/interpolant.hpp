@@ -7,6 +7,8 @@
 #include <functional>
 #include <string>
 
+#include "cpfm/flow.hpp"
+
 namespace cpfm {
 
 struct Interpolant {
@@ -21,6 +23,8 @@ Interpolant make_interpolant(const std::string& name);
 // A pair of one's own. Throws cpfm::Error where a boundary condition or a derivative is wrong, and says which.
 Interpolant make_interpolant(std::string name, Interpolant::Function a, Interpolant::Function b,
                              Interpolant::Function da, Interpolant::Function db);
+// The same from functions of numbers.
+Interpolant make_interpolant(const FlowPath& path);
 
 // z(t) and its velocity for t of B, z0 and z1 of B × ….
 struct PathPoint {

@@ -19,6 +19,7 @@ class Mlp final : public Backbone {
 
   std::int64_t bottleneck_channels() const override { return width_; }
   std::int64_t bottleneck_groups() const override { return 1; }  // a layer norm
+  std::int64_t bottleneck_places() const override { return 1; }
   Encoded encode(const torch::Tensor& x, const torch::Tensor& condition) override;
   torch::Tensor decode(Encoded encoded, const torch::Tensor& condition) override;
 

@@ -46,25 +46,31 @@ NetworkOptions network_from_json(const Json& json) {
 }
 
 Json to_json(const TrainOptions& o) {
-  return {{"network", to_json(o.network)},
-          {"interpolant", o.interpolant},
-          {"alpha", o.alpha},
-          {"batch", o.batch},
-          {"y_draws", o.y_draws},
-          {"learning_rate", o.learning_rate},
-          {"schedule", o.schedule},
-          {"weight_decay", o.weight_decay},
-          {"warmup", o.warmup},
-          {"ema", o.ema},
-          {"clip", o.clip},
-          {"epochs", o.epochs},
-          {"steps", o.steps},
-          {"minutes", o.minutes},
-          {"validation", o.validation},
-          {"seed", o.seed},
-          {"device", o.device},
-          {"precision", o.precision},
-          {"checkpoint_minutes", o.checkpoint_minutes}};
+  Json json{{"network", to_json(o.network)},
+            {"interpolant", o.interpolant},
+            {"alpha", o.alpha},
+            {"batch", o.batch},
+            {"y_draws", o.y_draws},
+            {"learning_rate", o.learning_rate},
+            {"schedule", o.schedule},
+            {"weight_decay", o.weight_decay},
+            {"warmup", o.warmup},
+            {"ema", o.ema},
+            {"clip", o.clip},
+            {"epochs", o.epochs},
+            {"steps", o.steps},
+            {"minutes", o.minutes},
+            {"validation", o.validation},
+            {"seed", o.seed},
+            {"device", o.device},
+            {"precision", o.precision},
+            {"checkpoint_minutes", o.checkpoint_minutes}};
+  if (o.path) {  // as good as the functions themselves, to tell one path from another
+    Json values = Json::array();
+    for (const double t : {0.125, 0.375, 0.625, 0.875}) values.push_back({o.path->a(t), o.path->b(t)});
+    json["path"] = values;
+  }
+  return json;
 }
 
 Json to_json(const ModelFacts& f) {

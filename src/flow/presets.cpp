@@ -43,7 +43,7 @@ const std::vector<std::pair<std::string, NetworkOptions>>& presets() {
       {"cifar10", unet(128, 2, {1, 2, 2, 2}, {16})},
       {"tinyimagenet", unet(128, 2, {1, 2, 2, 2}, {16})},
       {"afhq", unet(192, 2, {1, 1, 2, 4}, {16, 32})},
-      {"tiny", with_head(unet(20, 1, {1, 2}, {}), 96, 2, 32)},       // 8×8 on a CPU
+      {"tiny", with_head(unet(16, 1, {1, 2}, {}), 96, 2, 32)},       // 8×8 on a CPU
       {"small", with_head(unet(32, 1, {1, 2, 2}, {}), 256, 3, 64)},  // 28×28 on a CPU
       {"table", table()},                                            // rows of numbers
   };

@@ -9,16 +9,6 @@
 
 namespace cpfm {
 
-torch::Tensor dot_product_attention(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v) {
-#if TORCH_VERSION_MAJOR >= 2
-  return at::scaled_dot_product_attention(q, k, v);
-#else
-  // The factor goes to q, the smaller one.
-  const double scale = 1 / std::sqrt(static_cast<double>(q.size(-1)));
-  return torch::matmul(torch::softmax(torch::matmul(q * scale, k.transpose(-2, -1)), -1), v);
-#endif
-}
-
 torch::Tensor dense(torch::nn::Linear& layer, const torch::Tensor& x) {
   const bool slow_blas = x.is_cpu() && x.scalar_type() == torch::kFloat32 && !at::hasMKL() && at::hasMKLDNN();
   if (!slow_blas) return layer->forward(x);

@@ -65,10 +65,11 @@ class TorchTrainer final : public Trainer {
   TorchTrainer(const TrainData& data, const TrainOptions& options)
       : data_(data),
         options_(options),
-        path_(make_interpolant(options.interpolant)),
+        path_(options.path ? make_interpolant(*options.path) : make_interpolant(options.interpolant)),
         device_(find_device(options.device)),
         precision_(find_precision(options.precision, device_)) {
     check(options_);
+    options_.interpolant = path_.name;
     if (options_.network.kind == "auto") options_.network.kind = data.image ? "unet" : "mlp";
     if (options_.network.head == "paper") options_.y_draws = 1;
     facts_.network = options_.network;

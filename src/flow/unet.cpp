@@ -57,6 +57,8 @@ Unet::Unet(const NetworkOptions& options, const std::vector<std::int64_t>& shape
   middle_.push_back(make_step("middle_0", channels, channels, true, down_channels));
   middle_.push_back(make_step("middle_1", channels, channels, false, down_channels));
   bottleneck_channels_ = channels;
+  bottleneck_places_ = ((shape_[1] + margins_.top + margins_.bottom) >> (levels - 1)) *
+                       ((shape_[2] + margins_.left + margins_.right) >> (levels - 1));
   for (std::size_t level = levels; level-- > 0;) {
     const bool attention = has_attention(options, shape, level);
     for (int k = 0; k <= options.num_res_blocks; ++k) {

@@ -33,6 +33,7 @@ class Unet final : public Backbone {
 
   std::int64_t bottleneck_channels() const override { return bottleneck_channels_; }
   std::int64_t bottleneck_groups() const override { return norm_groups(bottleneck_channels_); }
+  std::int64_t bottleneck_places() const override { return bottleneck_places_; }
   Encoded encode(const torch::Tensor& x, const torch::Tensor& condition) override;
   torch::Tensor decode(Encoded encoded, const torch::Tensor& condition) override;
 
@@ -46,7 +47,7 @@ class Unet final : public Backbone {
 
   std::array<std::int64_t, 3> shape_;
   Margins margins_;
-  std::int64_t bottleneck_channels_ = 0;
+  std::int64_t bottleneck_channels_ = 0, bottleneck_places_ = 0;
   torch::nn::Conv2d conv_in_{nullptr}, conv_out_{nullptr};
   torch::nn::GroupNorm norm_out_{nullptr};
   std::vector<Step> down_, middle_, up_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "flow/attention.hpp"
 #include "flow/backbone.hpp"
 #include "flow/compat.hpp"
 #include "flow/fused_norm.hpp"

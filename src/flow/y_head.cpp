@@ -2,23 +2,32 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "cpfm/error.hpp"
 #include "flow/compat.hpp"
 #include "flow/fused_norm.hpp"
 
 namespace cpfm {
 
-Pool::Pool(const Backbone& backbone) {
+Pool::Pool(const Backbone& backbone, bool places) : size_(backbone.bottleneck_channels()) {
   norm_ = register_module("norm", torch::nn::GroupNorm(backbone.bottleneck_groups(), backbone.bottleneck_channels()));
+  if (!places || backbone.bottleneck_places() == 1) return;
+  constexpr std::int64_t kWanted = 1024;  // numbers, all places together
+  const std::int64_t few = std::clamp<std::int64_t>(kWanted / backbone.bottleneck_places(), 1, size_);
+  places_ = register_module("places", torch::nn::Conv2d(torch::nn::Conv2dOptions(size_, few, 1)));
+  size_ += few * backbone.bottleneck_places();
 }
 
 torch::Tensor Pool::forward(const torch::Tensor& bottleneck) {
   const torch::Tensor h = fused_norm(norm_, bottleneck);
-  return h.dim() > 2 ? h.flatten(2).mean(2) : h;
+  if (h.dim() == 2) return h;
+  const torch::Tensor mean = h.flatten(2).mean(2);
+  return places_ ? torch::cat({mean, places_->forward(h).flatten(1)}, 1) : mean;
 }
 
 PaperHead::PaperHead(const Backbone& backbone, std::int64_t latent_dim) {
-  pool_ = register_module("pool", std::make_shared<Pool>(backbone));
+  pool_ = register_module("pool", std::make_shared<Pool>(backbone, false));
   out_ = register_module("out", zeroed(torch::nn::Linear(backbone.bottleneck_channels(), latent_dim)));
 }
 
@@ -26,11 +35,11 @@ torch::Tensor PaperHead::forward(const torch::Tensor& bottleneck) { return dense
 
 DeepHead::DeepHead(const NetworkOptions& options, const Backbone& backbone, std::int64_t latent_dim) {
   const std::int64_t width = options.head_width;
-  pool_ = register_module("pool", std::make_shared<Pool>(backbone));
+  pool_ = register_module("pool", std::make_shared<Pool>(backbone, true));
   time_ = register_module("time", std::make_shared<TimeFeatures>());
   latent_ = register_module(
       "latent", std::make_shared<LatentFeatures>(latent_dim, options.fourier_features, options.fourier_scale));
-  from_x_ = register_module("from_x", torch::nn::Linear(backbone.bottleneck_channels(), width));
+  from_x_ = register_module("from_x", torch::nn::Linear(pool_->size(), width));
   query_in_ = register_module("query_in", torch::nn::Linear(TimeFeatures::kSize + latent_->size(), width));
   query_out_ = register_module("query_out", torch::nn::Linear(width, width));
   const std::vector<std::int64_t> widths(static_cast<std::size_t>(options.head_depth), width);
@@ -50,13 +59,12 @@ torch::Tensor DeepHead::forward(const torch::Tensor& pooled, const torch::Tensor
   const torch::Tensor time = time_->forward(t), latent = latent_->forward(y);
   const torch::Tensor asked = torch::cat({time, latent.to(time.scalar_type())}, 1).to(dtype);
   const torch::Tensor query = dense(query_out_, silu(dense(query_in_, asked)));
-  // What x says is worked out once per sample and meets each of its rows here.
-  const torch::Tensor said = dense(from_x_, pooled.to(dtype));
-  torch::Tensor h =
-      rows == samples ? query + said : (query.view({samples, rows / samples, -1}) + said.unsqueeze(1)).flatten(0, 1);
-  const std::vector<BlockSignal> signals = signals_->forward(torch::silu(query));
+  // What x says is worked out once per sample: a function of (y, t) that its rows are put through.
+  const torch::Tensor said = dense(from_x_, pooled.to(dtype)).unsqueeze(1);
+  torch::Tensor h = query.view({samples, samples == 0 ? 0 : rows / samples, query.size(1)}) + said;
+  const std::vector<BlockSignal> signals = signals_->forward(torch::silu(said));
   for (std::size_t k = 0; k < blocks_.size(); ++k) h = blocks_[k]->forward(h, signals[k]);
-  return dense(out_, silu(norm_->forward(h)));
+  return dense(out_, silu(norm_->forward(h))).flatten(0, 1);
 }
 
 }  // namespace cpfm

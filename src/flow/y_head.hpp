@@ -16,14 +16,18 @@
 
 namespace cpfm {
 
-// Bottleneck features of a sample as one vector: norm, SiLU, mean over the places of a picture.
+// Bottleneck features of a sample as one vector: norm, SiLU, mean over the places of a picture. With `places`, also
+// what is where: a few channels of every place.
 class Pool : public torch::nn::Module {
  public:
-  explicit Pool(const Backbone& backbone);
+  Pool(const Backbone& backbone, bool places);
+  std::int64_t size() const { return size_; }
   torch::Tensor forward(const torch::Tensor& bottleneck);
 
  private:
+  std::int64_t size_;
   torch::nn::GroupNorm norm_{nullptr};
+  torch::nn::Conv2d places_{nullptr};  // to the few channels
 };
 
 class PaperHead : public torch::nn::Module {

@@ -168,6 +168,34 @@ TEST(Trainer, ResumedAtAnyStepIsBitForBitWhatItWouldHaveBeen) {
   }
 }
 
+TEST(FlowModel, ATemperatureScalesTheNoise) {
+  const TempDir dir;
+  const JointGaussian joint(300);
+  TrainOptions options = small_options();
+  options.steps = 300;
+  options.ema = 0.99;
+  const auto trainer = make_trainer(joint.data(), options);
+  while (trainer->step()) {
+  }
+  trainer->save_model(dir / "m.cpfm", plain_facts());
+  const auto model = load_model(dir / "m.cpfm", "cpu");
+  FloatMatrix x(1, 2);
+  x(0, 0) = x(0, 1) = 0.3f;
+  const auto variance_at = [&](double temperature) {
+    SampleOptions sampling;
+    sampling.temperature = temperature;
+    const FloatMatrix y = model->embed(x.view(), 500, sampling);
+    return moments({y.data(), y.data() + y.size()}).variance;
+  };
+  const double usual = variance_at(1);
+  EXPECT_GT(usual, 0.1);
+  EXPECT_LT(variance_at(0), 1e-10);
+  EXPECT_NEAR(variance_at(0.5) / usual, 0.25, 0.08);  // a Gaussian's flow is linear in the noise
+  SampleOptions wrong;
+  wrong.temperature = -1;
+  EXPECT_CONTAINS(error_of([&] { model->embed(x.view(), 1, wrong); }), "--temperature");
+}
+
 TEST(Trainer, AnInterruptSavesWhatWasReached) {
   const TempDir dir;
   const JointGaussian joint(300);
@@ -187,6 +215,47 @@ TEST(Trainer, AnInterruptSavesWhatWasReached) {
   again->load_checkpoint(dir / "c.cpfm");
   EXPECT_GT(again->state().steps, 0u);
   EXPECT_EQ(again->state().steps, trainer->state().steps);
+}
+
+TEST(Trainer, TakesAPathOfOnesOwnAndRemembersIt) {
+  const TempDir dir;
+  const JointGaussian joint(300);
+  const auto options_with = [](double power) {
+    TrainOptions options = small_options();
+    options.path = FlowPath{.name = "bent",
+                            .a = [](double t) { return 1 - t; },
+                            .b = [power](double t) { return std::pow(t, power); },
+                            .da = [](double) { return -1.0; },
+                            .db = [power](double t) { return power * std::pow(t, power - 1); }};
+    return options;
+  };
+  // The power 1 is the linear path: the same losses, number for number.
+  const auto bent = make_trainer(joint.data(), options_with(1)), linear = make_trainer(joint.data(), small_options());
+  const auto other = make_trainer(joint.data(), options_with(2));
+  for (int k = 0; k < 3; ++k) {
+    bent->step();
+    linear->step();
+    other->step();
+  }
+  EXPECT_NEAR(bent->state().loss_x, linear->state().loss_x, 1e-6);
+  EXPECT_NEAR(bent->state().loss_y, linear->state().loss_y, 1e-6);
+  EXPECT_GT(std::abs(other->state().loss_x - linear->state().loss_x), 1e-3);
+  bent->save_checkpoint(dir / "c.cpfm");
+  make_trainer(joint.data(), options_with(1))->load_checkpoint(dir / "c.cpfm");
+  EXPECT_CONTAINS(error_of([&] { make_trainer(joint.data(), options_with(2))->load_checkpoint(dir / "c.cpfm"); }),
+                  "path");
+  bent->save_model(dir / "m.cpfm", plain_facts());
+  EXPECT_EQ(load_model(dir / "m.cpfm", "cpu")->facts().interpolant, "bent");
+  // What is wrong with a path is said before anything is trained.
+  TrainOptions wrong = options_with(2);
+  wrong.path->db = [](double) { return 1.0; };
+  EXPECT_CONTAINS(error_of([&] { make_trainer(joint.data(), wrong); }), "db(t)");
+  wrong = options_with(2);
+  wrong.path->a = [](double t) { return 1 - t / 2; };
+  EXPECT_CONTAINS(error_of([&] { make_trainer(joint.data(), wrong); }), "a(t)");
+  wrong = options_with(2);
+  wrong.path->da = nullptr;
+  EXPECT_CONTAINS(error_of([&] { make_trainer(joint.data(), wrong); }), "no such function");
 }
 
 TEST(Trainer, ResumingWithOtherOptionsOrDataNamesThem) {

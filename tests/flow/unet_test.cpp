@@ -6,6 +6,7 @@
 #include <numbers>
 #include <set>
 
+#include "flow/attention.hpp"
 #include "flow/compat.hpp"
 #include "flow/networks.hpp"
 

@@ -1,0 +1,29 @@
+// How a map is looked at: its points in the colours that tell what the kernel looked at, and grids of places over it.
+#pragma once
+
+#include <array>
+#include <string>
+
+#include "cpfm/data.hpp"
+#include "cpfm/matrix.hpp"
+#include "cpfm/report.hpp"
+
+namespace cpfm::app {
+
+// One point per sample, coloured by the property that the kernel names, else by class, else by the first property.
+// Borrows `y` and `data`.
+Scatter map_scatter(const FloatMatrix& y, const Dataset& data, const std::string& kernel, std::string title = "");
+
+// A kernel for a heading: its numbers with four digits.
+std::string short_kernel(const std::string& kernel);
+
+// Where a grid lies: from its left end to its right, and from its lower end to its upper.
+struct GridBox {
+  std::array<double, 2> across, up;
+};
+// The box that holds nearly all of some places, without their outermost hundredth.
+GridBox box_around(MatrixView<const float> places);
+// side × side places, row by row from the top; further dimensions stay 0. One row where the map has one dimension.
+FloatMatrix grid_places(std::size_t side, const GridBox& box, std::size_t dim);
+
+}  // namespace cpfm::app
