@@ -180,6 +180,7 @@ TrainOptions TrainArguments::resolve(const Context& context, const Dataset& data
   resolved.seed = context.seed;
   constexpr double kDefaultEpochs = 200;  // the paper's
   if (resolved.epochs == 0 && resolved.steps == 0 && resolved.minutes == 0) resolved.epochs = kDefaultEpochs;
+  flow.check_training(resolved, data.dim(), data.image);
   return resolved;
 }
 

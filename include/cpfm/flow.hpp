@@ -167,6 +167,8 @@ class Classifier {
 std::unique_ptr<Classifier> train_classifier(const Dataset& data, const ClassifierOptions& options = {},
                                              Progress* progress = nullptr);
 
+// Throws what make_trainer would throw of these options for samples of this kind, before there is a coupling.
+void check_training(const TrainOptions& options, std::size_t dim, const std::optional<ImageShape>& image);
 std::unique_ptr<Trainer> make_trainer(const TrainData& data, const TrainOptions& options);
 std::unique_ptr<FlowModel> load_model(const std::filesystem::path& file, const std::string& device = "auto");
 

@@ -19,6 +19,7 @@ class FlowEntry {
   // libtorch's own loops follow cpfm's one thread setting.
   virtual void set_threads(int count) = 0;
 
+  virtual void check_training(const TrainOptions& options, std::size_t dim, const std::optional<ImageShape>& image) = 0;
   virtual std::unique_ptr<Trainer> make_trainer(const TrainData& data, const TrainOptions& options) = 0;
   virtual std::unique_ptr<FlowModel> load_model(const std::filesystem::path& file, const std::string& device) = 0;
   virtual std::unique_ptr<Classifier> train_classifier(const Dataset& data, const ClassifierOptions& options,

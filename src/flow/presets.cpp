@@ -32,9 +32,9 @@ NetworkOptions with_head(NetworkOptions options, int width, int depth, int fouri
 NetworkOptions table() {
   NetworkOptions options;
   options.kind = "mlp";
-  options.width = 256;
+  options.width = 128;
   options.depth = 3;
-  return with_head(std::move(options), 256, 3, 64);
+  return with_head(std::move(options), 128, 3, 64);
 }
 
 const std::vector<std::pair<std::string, NetworkOptions>>& presets() {

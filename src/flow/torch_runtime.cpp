@@ -35,6 +35,9 @@ class TorchRuntime final : public FlowEntry {
 
   void set_threads(int count) override { at::set_num_threads(count); }
 
+  void check_training(const TrainOptions& options, std::size_t dim, const std::optional<ImageShape>& image) override {
+    cpfm::check_training(options, dim, image);
+  }
   std::unique_ptr<Trainer> make_trainer(const TrainData& data, const TrainOptions& options) override {
     return cpfm::make_trainer(data, options);
   }

@@ -420,6 +420,21 @@ class TorchTrainer final : public Trainer {
 
 }  // namespace
 
+void check_training(const TrainOptions& options, std::size_t dim, const std::optional<ImageShape>& image) {
+  check(options);
+  if (options.path)
+    make_interpolant(*options.path);
+  else
+    make_interpolant(options.interpolant);
+  find_precision(options.precision, find_device(options.device));
+  ModelFacts facts;
+  facts.network = options.network;
+  facts.image = image;
+  facts.dim = dim;
+  facts.latent_dim = 2;  // any will do: what is checked does not depend on it
+  make_drift(options.network, drift_shape(facts));
+}
+
 std::unique_ptr<Trainer> make_trainer(const TrainData& data, const TrainOptions& options) {
   return std::make_unique<TorchTrainer>(data, options);
 }

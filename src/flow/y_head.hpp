@@ -1,8 +1,8 @@
 // Where v_y leaves the network: at the bottleneck, without the decoder.
 //
-// paper: y(t) and t went through the encoder, a linear layer is left to do. deep: the encoder saw x alone, and a
-// residual MLP meets its features with y(t) and t. The deep head is the better one on MNIST, and it needs the encoder
-// once for any number of (y(t), t).
+// paper: y(t) and t went through the encoder, a linear layer is left to do. deep: the encoder saw x alone, and its
+// features shape a residual MLP of y(t) and t. The deep head is the better one on MNIST, and it needs the encoder once
+// for any number of (y(t), t).
 #pragma once
 
 #include <torch/torch.h>

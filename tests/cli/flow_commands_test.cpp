@@ -148,7 +148,19 @@ TEST_F(FlowCommands, SayWhatDoesNotFit) {
   expect_refused(run_cpfm({"fit", path("t.csv"), "-o", path("v"), "--preset", "mnits", "--quiet"}), "mnist");
   expect_refused(run_cpfm({"train", path("run/coupling.cpfm"), "digits", "-o", path("v"), "--quiet"}),
                  "was made of other data");
+  // What is wrong with the training is said before anything is coupled, and leaves no folder.
   expect_refused(run_cpfm({"fit", "digits", "-o", path("v"), "--device", "tpu", "--quiet"}), "tpu");
+  expect_refused(run_cpfm({"fit", "digits", "-o", path("v"), "--device", "cuda:99", "--quiet"}), "cuda:99");
+  expect_refused(run_cpfm({"fit", "digits", "-o", path("v"), "--num-heads", "7", "--quiet"}), "7 heads do not divide");
+  EXPECT_FALSE(std::filesystem::exists(*dir_ / "v"));
+  expect_refused(run_cpfm({"fit", path("t.csv"), "-o", path("v2"), "--validation", "0.9", "--starts", "1", "--quiet"}),
+                 "--validation");
+  std::string newer = read_bytes(*dir_ / "run" / "model.cpfm");
+  const std::string version = "\"cpfm.format_version\":\"1\"";
+  ASSERT_NE(newer.find(version), std::string::npos);
+  newer.replace(newer.find(version), version.size(), "\"cpfm.format_version\":\"9\"");
+  write_bytes(*dir_ / "newer.cpfm", newer);
+  expect_refused(run_cpfm({"embed", path("newer.cpfm"), "digits", "-o", path("y.npy"), "--quiet"}), "format version 9");
   std::string bytes = read_bytes(*dir_ / "run" / "model.cpfm");
   bytes.resize(bytes.size() / 2);
   write_bytes(*dir_ / "half.cpfm", bytes);
@@ -171,6 +183,18 @@ TEST_F(FlowCommands, ATableWithClassesAndAPropertyIsFitted) {
           .exit_code,
       0);
   EXPECT_CONTAINS(read_bytes(*dir_ / "new.csv"), "a,b,c");
+  // Where samples lie, as 'embed' writes it, is what 'generate' takes, classes and all.
+  const std::vector<std::string> embed{
+      "embed", path("table/model.cpfm"), path("k.csv"), "--labels", "kind", "--property", "mass", "--quiet",
+      "-o",    path("places.csv")};
+  ASSERT_EQ(run_cpfm(embed).exit_code, 0);
+  EXPECT_CONTAINS(read_bytes(*dir_ / "places.csv"), "label");
+  const Outcome back = run_cpfm(
+      {"generate", path("table/model.cpfm"), "--y", path("places.csv"), "-o", path("back.csv"), "--quiet", "--json"});
+  ASSERT_EQ(back.exit_code, 0) << back.err;
+  EXPECT_CONTAINS(back.out, "\"n\": 60");
+  EXPECT_CONTAINS(read_bytes(*dir_ / "table" / "report.html"), "explained variance");
+  EXPECT_CONTAINS(read_bytes(*dir_ / "table" / "report.html"), "cpfm fit ");
 }
 
 TEST_F(FlowCommands, InterruptedTrainingResumes) {
