@@ -33,14 +33,41 @@ Json describe_file(const std::string& path) {
   return out;
 }
 
-void print_file(const Json& file) {
+// What a value says, a line for each thing: JSON inside a text is looked into.
+void print_value(const std::string& name, const Json& value) {
+  constexpr std::size_t kMostEntries = 16;
+  if (value.is_string()) {
+    const std::string text = value.get<std::string>();
+    const Json inner = text.starts_with('{') ? Json::parse(text, nullptr, false) : Json();
+    if (inner.is_object()) return print_value(name, inner);
+    fmt::print("  {:<28} {}\n", name, printable(text, 100));
+  } else if (value.is_object()) {
+    for (const auto& [key, entry] : value.items()) print_value(name + "." + printable(key, 100), entry);
+  } else if (value.is_array() && value.size() > kMostEntries) {
+    fmt::print("  {:<28} {} entries\n", name, value.size());
+  } else {
+    fmt::print("  {:<28} {}\n", name, printable(value.dump(-1, ' ', false, Json::error_handler_t::replace), 100));
+  }
+}
+
+void print_file(const Json& file, bool all) {
   const int version = file["format_version"].get<int>();
   fmt::print("{}: {}, {}\n", printable(file["file"].get<std::string>(), 200), human_bytes(file["bytes"].get<double>()),
              version > 0 ? fmt::format("cpfm format version {}", version) : "a safetensors file not made by cpfm");
-  for (const auto& [key, value] : file["metadata"].items()) {
-    fmt::print("  {:<28} {}\n", key, printable(value.get<std::string>(), 100));
+  for (const auto& [key, value] : file["metadata"].items()) print_value(key, value);
+  constexpr std::size_t kMostTensors = 20;
+  const Json& tensors = file["tensors"];
+  if (!all && tensors.size() > kMostTensors) {
+    double numbers = 0;
+    for (const Json& tensor : tensors) {
+      double count = 1;
+      for (const Json& size : tensor["shape"]) count *= size.get<double>();
+      numbers += count;
+    }
+    fmt::print("  {} tensors of {:.0f} numbers (--verbose lists them)\n", tensors.size(), numbers);
+    return;
   }
-  for (const Json& tensor : file["tensors"]) {
+  for (const Json& tensor : tensors) {
     fmt::print("  {:<28} {:<5} [{}]\n", tensor["name"].get<std::string>(), tensor["dtype"].get<std::string>(),
                fmt::join(tensor["shape"].get<std::vector<std::uint64_t>>(), ", "));
   }
@@ -121,7 +148,7 @@ void add_info_command(CLI::App& app, Context& context) {
     else if (file->empty())
       print_build(info);
     else
-      print_file(info);
+      print_file(info, context.verbose);
   });
 }
 

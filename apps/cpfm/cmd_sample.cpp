@@ -70,7 +70,7 @@ std::vector<float> parse_point(const std::string& text, std::size_t dim) {
 }
 
 // Places from a file of any format; of a table as 'cpfm embed' writes it the columns y1, y2 … alone.
-FloatMatrix read_places(const std::string& file, std::size_t dim) {
+FloatMatrix read_places(const std::string& file) {
   Dataset table = [&] {
     ReadOptions with_labels;
     with_labels.labels = "label";
@@ -81,14 +81,16 @@ FloatMatrix read_places(const std::string& file, std::size_t dim) {
     }
   }();
   std::vector<std::size_t> columns;
-  for (std::size_t k = 0; k < dim; ++k) {
-    const auto at = std::find(table.feature_names.begin(), table.feature_names.end(), fmt::format("y{}", k + 1));
-    if (at == table.feature_names.end()) return std::move(table.samples);
+  for (;;) {
+    const auto at =
+        std::find(table.feature_names.begin(), table.feature_names.end(), fmt::format("y{}", columns.size() + 1));
+    if (at == table.feature_names.end()) break;
     columns.push_back(static_cast<std::size_t>(at - table.feature_names.begin()));
   }
-  FloatMatrix places(table.size(), dim);
+  if (columns.empty()) return std::move(table.samples);
+  FloatMatrix places(table.size(), columns.size());
   for (std::size_t i = 0; i < places.rows(); ++i) {
-    for (std::size_t k = 0; k < dim; ++k) places(i, k) = table.samples(i, columns[k]);
+    for (std::size_t k = 0; k < columns.size(); ++k) places(i, k) = table.samples(i, columns[k]);
   }
   return places;
 }
@@ -213,7 +215,7 @@ void add_generate_command(CLI::App& app, Context& context) {
       places = grid_places(o->grid, {{-o->range, o->range}, {-o->range, o->range}}, facts.latent_dim);
       columns = o->grid * o->each;
     } else if (!o->y.empty()) {
-      places = read_places(o->y, facts.latent_dim);
+      places = read_places(o->y);
       columns = o->each > 1 ? o->each : 0;
     } else {
       places = FloatMatrix(o->at.size(), facts.latent_dim);

@@ -14,8 +14,13 @@ Scatter map_scatter(const FloatMatrix& y, const Dataset& data, const std::string
   scatter.title = std::move(title);
   scatter.points = y.view();
   const auto named = std::find_if(data.properties.begin(), data.properties.end(), [&](const Property& property) {
-    return kernel.find("property(" + property.name) != std::string::npos ||
-           kernel.find("property(\"" + property.name) != std::string::npos;
+    for (const std::string quote : {"", "\"", "'"}) {
+      const std::string start = "property(" + quote + property.name + quote;
+      for (const char end : {')', ','}) {
+        if (kernel.find(start + end) != std::string::npos) return true;
+      }
+    }
+    return false;
   });
   if (named != data.properties.end())
     scatter.property = &*named;

@@ -21,7 +21,7 @@ std::string short_kernel(const std::string& kernel);
 struct GridBox {
   std::array<double, 2> across, up;
 };
-// The box that holds nearly all of some places, without their outermost hundredth.
+// The box that holds nearly all of some places, without the outermost hundredth at each end.
 GridBox box_around(MatrixView<const float> places);
 // side × side places, row by row from the top; further dimensions stay 0. One row where the map has one dimension.
 FloatMatrix grid_places(std::size_t side, const GridBox& box, std::size_t dim);

@@ -233,10 +233,11 @@ Json write_run_report(const Run& run, const TrainState& state, FlowEntry& flow, 
                                             w2["n"].get<std::size_t>(), number(w2["floor"].get<double>())));
   }
   report.sections.push_back({.heading = "Numbers", .blocks = {facts_block}});
-  report.sections.push_back(
-      {.heading = "How to make it again",
-       .blocks = {ReportListing{.text = context.command_line, .caption = "The command"},
-                  ReportListing{.text = run.config, .caption = "What it means in full: config.toml"}}});
+  report.sections.push_back({.heading = "How to make it again",
+                             .blocks = {ReportListing{.text = context.command_line, .caption = "The command"},
+                                        ReportListing{.text = run.config, .caption = "Its options: config.toml"},
+                                        ReportListing{.text = Json::parse(facts.training).dump(2),
+                                                      .caption = "What training made of them on this machine"}}});
   report.footer = version_text();
   write_html_report(run / "report.html", report);
   return numbers;

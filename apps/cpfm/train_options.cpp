@@ -204,7 +204,7 @@ void SampleArguments::add_to(CLI::App& command) {
       ->group(group);
   command
       .add_option("--temperature", options.temperature,
-                  "Of the noise: below 1 samples are more typical, at 0 all alike")
+                  "Of the noise: below 1 samples are more typical, at 0 there is one for each input")
       ->check(number_between(0, 10))
       ->capture_default_str()
       ->group(group);

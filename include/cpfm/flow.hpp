@@ -106,7 +106,7 @@ struct SampleOptions {
   int steps = 20;                   // of the fixed-step methods
   std::string grid = "uniform";     // times of the steps: uniform, quadratic (finer towards the data)
   double tolerance = 1e-4;          // of dopri5, relative and absolute
-  double temperature = 1;           // the noise is scaled by this: below 1 samples are more typical, at 0 all alike
+  double temperature = 1;           // scales the noise: below 1 samples are more typical, at 0 there is one per input
   std::size_t batch = 0;            // 0: chosen by memory
   std::uint64_t seed = 1;
   Progress* progress = nullptr;

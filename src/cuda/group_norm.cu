@@ -4,6 +4,7 @@
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 
+#include <atomic>
 #include <numeric>
 #include <stdexcept>
 #include <string>
@@ -321,6 +322,35 @@ void check(cudaError_t error) {
   if (error != cudaSuccess) throw std::runtime_error(std::string("CUDA error: ") + cudaGetErrorString(error));
 }
 
+// Makes a device the current one, and the one before it again.
+class OnDevice {
+ public:
+  explicit OnDevice(int device) {
+    check(cudaGetDevice(&before_));
+    if (device != before_) check(cudaSetDevice(device));
+  }
+  ~OnDevice() { cudaSetDevice(before_); }
+  OnDevice(const OnDevice&) = delete;
+  OnDevice& operator=(const OnDevice&) = delete;
+
+ private:
+  int before_ = 0;
+};
+
+// Whether these kernels were compiled for the device; asked once for each.
+bool runs_on(int device) {
+  constexpr int kMost = 64;
+  static std::atomic<int> known[kMost];  // 0: not asked yet, 1: yes, 2: no
+  if (device < 0 || device >= kMost) return false;
+  if (known[device] == 0) {
+    const OnDevice here(device);
+    cudaFuncAttributes ignored;
+    known[device] = cudaFuncGetAttributes(&ignored, forward<float, 1>) == cudaSuccess ? 1 : 2;
+    cudaGetLastError();  // forgets it
+  }
+  return known[device] == 1;
+}
+
 // Calls launch with the type and the size of a piece as compile-time constants.
 template <class Launch>
 void dispatch(const GroupNorm& norm, const Launch& launch) {
@@ -336,7 +366,7 @@ void dispatch(const GroupNorm& norm, const Launch& launch) {
         return launch(zero, std::integral_constant<int, 1>{});
     }
   };
-  check(cudaSetDevice(norm.device));
+  const OnDevice here(norm.device);
   if (norm.real == CudaReal::kBFloat16) {
     by_pack(__nv_bfloat16{});
   } else {
@@ -352,7 +382,8 @@ bool can_group_norm(const GroupNorm& norm) {
   if (norm.channels % norm.groups != 0 || norm.samples > 0x7fffffff) return false;
   const Cut cut = cut_of(norm, pack_of(norm));
   constexpr std::size_t kShared = 48 << 10;  // every GPU has that much without being asked for more
-  return cut.columns <= kThreads && shared_bytes(cut) <= kShared && norm.channels / cut.slice <= 65535;
+  return cut.columns <= kThreads && shared_bytes(cut) <= kShared && norm.channels / cut.slice <= 65535 &&
+         runs_on(norm.device);
 }
 
 void group_norm_forward(const GroupNorm& norm, void* out, float* mean, float* rstd, float* channel_mean) {

@@ -27,7 +27,7 @@ struct GroupNorm {
   int device = 0;
 };
 
-// Whether the kernels can do it: what they load in one piece must divide the channels into whole groups.
+// Whether the kernels can do it: they were compiled for the device, and a piece of whole groups fits a block.
 bool can_group_norm(const GroupNorm& norm);
 
 // `mean` and `rstd` are samples × groups, `channel_mean` (of x + before) is samples × channels; the backward pass wants

@@ -16,8 +16,6 @@ constexpr std::uint32_t kHeldOutStream = 0x76616c69, kOrderStream = 0x6f726472; 
 
 Batches::Batches(const TrainData& data, double validation, std::size_t batch, std::uint64_t seed, bool ahead)
     : data_(data), seed_(seed), ahead_(ahead), is_held_out_(data.samples.rows, 0) {
-  if (!(validation >= 0 && validation < 1))
-    throw Error("--validation", fmt::format("{} is out of range", validation), "0 to below 1");
   const std::size_t n = data.samples.rows;
   const auto held = static_cast<std::size_t>(validation * static_cast<double>(n));
   const std::vector<std::size_t> order = permutation(n, seed, kHeldOutStream);

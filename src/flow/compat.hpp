@@ -1,4 +1,4 @@
-// What libtorch versions do differently, behind one name each; torch_runtime.cpp is the one file that asks which it is.
+// What builds of libtorch do differently, behind one name.
 #pragma once
 
 #include <torch/torch.h>

@@ -84,6 +84,10 @@ void check_options(const NetworkOptions& o, bool unet, const DriftShape& shape) 
   check_range("depth", o.depth, 1, kMostBlocks);
 }
 
+bool is_unet(const NetworkOptions& options, const DriftShape& shape) {
+  return options.kind == "auto" ? shape.x.size() == 3 : options.kind == "unet";
+}
+
 class TwoRoleDrift final : public Drift {
  public:
   TwoRoleDrift(const NetworkOptions& options, bool unet, const DriftShape& shape) {
@@ -145,12 +149,15 @@ class TwoRoleDrift final : public Drift {
 
 }  // namespace
 
-std::shared_ptr<Drift> make_drift(const NetworkOptions& options, const DriftShape& shape) {
+void check_drift(const NetworkOptions& options, const DriftShape& shape) {
   check_shape(shape);
   check_name("kind", options.kind, {"auto", "unet", "mlp"});
-  const bool unet = options.kind == "auto" ? shape.x.size() == 3 : options.kind == "unet";
-  check_options(options, unet, shape);
-  return std::make_shared<TwoRoleDrift>(options, unet, shape);
+  check_options(options, is_unet(options, shape), shape);
+}
+
+std::shared_ptr<Drift> make_drift(const NetworkOptions& options, const DriftShape& shape) {
+  check_drift(options, shape);
+  return std::make_shared<TwoRoleDrift>(options, is_unet(options, shape), shape);
 }
 
 std::uint64_t count_parameters(const torch::nn::Module& module) {

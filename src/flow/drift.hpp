@@ -34,6 +34,8 @@ class Drift : public torch::nn::Module {
                                                        const torch::Tensor& y_t, const torch::Tensor& s) = 0;
 };
 
+// Throws cpfm::Error that names the option which makes no network for such samples.
+void check_drift(const NetworkOptions& options, const DriftShape& shape);
 // `options.kind` may be auto. Throws cpfm::Error for options that make no network, and for a U-Net on vectors.
 std::shared_ptr<Drift> make_drift(const NetworkOptions& options, const DriftShape& shape);
 

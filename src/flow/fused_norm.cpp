@@ -46,13 +46,19 @@ GroupNorm described(const torch::Tensor& x, const torch::Tensor& weight, const t
   return norm;
 }
 
+// Channels last, and at an address from which 16 bytes are loaded at once.
+torch::Tensor as_loaded(const torch::Tensor& features) {
+  const torch::Tensor x = features.contiguous(at::MemoryFormat::ChannelsLast);
+  return reinterpret_cast<std::uintptr_t>(x.data_ptr()) % 16 == 0 ? x : x.clone(at::MemoryFormat::ChannelsLast);
+}
+
 class FusedNorm : public torch::autograd::Function<FusedNorm> {
  public:
   static torch::Tensor forward(torch::autograd::AutogradContext* context, const torch::Tensor& features,
                                const torch::Tensor& weight, const torch::Tensor& bias, const torch::Tensor& before,
                                const torch::Tensor& scale, const torch::Tensor& shift, std::int64_t groups,
                                double epsilon, bool silu) {
-    const torch::Tensor x = features.contiguous(at::MemoryFormat::ChannelsLast);
+    const torch::Tensor x = as_loaded(features);
     const auto numbers = x.options().dtype(torch::kFloat32);
     const torch::Tensor out = torch::empty_like(x, at::MemoryFormat::ChannelsLast);
     const torch::Tensor mean = torch::empty({x.size(0), groups}, numbers), rstd = torch::empty_like(mean);
@@ -70,7 +76,7 @@ class FusedNorm : public torch::autograd::Function<FusedNorm> {
                                                  torch::autograd::variable_list gradients) {
     const auto saved = context->get_saved_variables();
     const torch::Tensor &x = saved[0], &before = saved[3], &scale = saved[4], &shift = saved[5];
-    const torch::Tensor given = gradients[0].contiguous(at::MemoryFormat::ChannelsLast);
+    const torch::Tensor given = as_loaded(gradients[0]);
     const torch::Tensor x_gradient = torch::empty_like(x, at::MemoryFormat::ChannelsLast);
     const torch::Tensor sums = torch::empty({5, x.size(0), x.size(1)}, saved[6].options());
     const GroupNorm norm = described(x, saved[1], saved[2], before, scale, shift, context->saved_data["groups"].toInt(),
@@ -106,6 +112,7 @@ bool kernel_takes(torch::nn::GroupNorm& norm, const torch::Tensor& x, const Norm
   shape.channels = static_cast<int>(x.size(1));
   shape.groups = static_cast<int>(norm->options.num_groups());
   shape.real = real == torch::kBFloat16 ? CudaReal::kBFloat16 : CudaReal::kFloat32;
+  shape.device = x.device().index();
   return can_group_norm(shape) && on_default_stream(x.device());
 }
 

@@ -124,6 +124,10 @@ Interpolant make_interpolant(std::string name, Interpolant::Function a, Interpol
 }
 
 Interpolant make_interpolant(const FlowPath& path) {
+  const std::vector<std::string> taken{"", "linear", "trigonometric", "variance-preserving"};
+  if (std::find(taken.begin(), taken.end(), path.name) != taken.end() || printable(path.name) != path.name)
+    throw Error("interpolant", fmt::format("'{}' cannot be the name of a path of one's own", printable(path.name)),
+                "a printable name that no other path has");
   const auto elementwise = [](const std::function<double(double)>& function) -> Interpolant::Function {
     if (!function) return {};
     return [function](const torch::Tensor& t) {

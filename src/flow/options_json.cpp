@@ -65,7 +65,7 @@ Json to_json(const TrainOptions& o) {
             {"device", o.device},
             {"precision", o.precision},
             {"checkpoint_minutes", o.checkpoint_minutes}};
-  if (o.path) {  // as good as the functions themselves, to tell one path from another
+  if (o.path) {  // some values, to tell one path from another
     Json values = Json::array();
     for (const double t : {0.125, 0.375, 0.625, 0.875}) values.push_back({o.path->a(t), o.path->b(t)});
     json["path"] = values;

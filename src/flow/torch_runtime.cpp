@@ -1,8 +1,6 @@
-// What differs between libtorch versions and builds (Debian's 1.13 on the CPU, newer ones with CUDA) sits in this file.
+// libtorch as a whole: its version, devices and threads, the library's entry, and what its builds do differently.
 #include <torch/torch.h>
 #include <torch/version.h>
-
-#include <cmath>
 
 #include "flow/compat.hpp"
 #include "flow/entry.hpp"

@@ -46,6 +46,8 @@ void check(const TrainOptions& o) {
   };
   if (!(o.alpha > 0 && o.alpha < 1))
     throw Error("--alpha", fmt::format("{} is out of range", o.alpha), "above 0, below 1");
+  if (!(o.validation >= 0 && o.validation < 1))
+    throw Error("--validation", fmt::format("{} is out of range", o.validation), "0 to below 1");
   if (o.batch < 2) throw Error("--batch", fmt::format("{} is too small", o.batch), "at least 2, one for each role");
   if (o.y_draws < 1) throw Error("--y-draws", fmt::format("{} is too small", o.y_draws), "at least 1");
   positive(o.learning_rate, "--learning-rate");
@@ -60,12 +62,16 @@ void check(const TrainOptions& o) {
     throw Error("training", "has no end", "give --epochs, --steps or --minutes");
 }
 
+Interpolant path_of(const TrainOptions& options) {
+  return options.path ? make_interpolant(*options.path) : make_interpolant(options.interpolant);
+}
+
 class TorchTrainer final : public Trainer {
  public:
   TorchTrainer(const TrainData& data, const TrainOptions& options)
       : data_(data),
         options_(options),
-        path_(options.path ? make_interpolant(*options.path) : make_interpolant(options.interpolant)),
+        path_(path_of(options)),
         device_(find_device(options.device)),
         precision_(find_precision(options.precision, device_)) {
     check(options_);
@@ -422,17 +428,14 @@ class TorchTrainer final : public Trainer {
 
 void check_training(const TrainOptions& options, std::size_t dim, const std::optional<ImageShape>& image) {
   check(options);
-  if (options.path)
-    make_interpolant(*options.path);
-  else
-    make_interpolant(options.interpolant);
+  path_of(options);
   find_precision(options.precision, find_device(options.device));
   ModelFacts facts;
   facts.network = options.network;
   facts.image = image;
   facts.dim = dim;
   facts.latent_dim = 2;  // any will do: what is checked does not depend on it
-  make_drift(options.network, drift_shape(facts));
+  check_drift(options.network, drift_shape(facts));
 }
 
 std::unique_ptr<Trainer> make_trainer(const TrainData& data, const TrainOptions& options) {

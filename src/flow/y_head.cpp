@@ -12,9 +12,9 @@ namespace cpfm {
 
 Pool::Pool(const Backbone& backbone, bool places) : size_(backbone.bottleneck_channels()) {
   norm_ = register_module("norm", torch::nn::GroupNorm(backbone.bottleneck_groups(), backbone.bottleneck_channels()));
-  if (!places || backbone.bottleneck_places() == 1) return;
-  constexpr std::int64_t kWanted = 1024;  // numbers, all places together
-  const std::int64_t few = std::clamp<std::int64_t>(kWanted / backbone.bottleneck_places(), 1, size_);
+  constexpr std::int64_t kMost = 1024;  // numbers, all places together
+  if (!places || backbone.bottleneck_places() == 1 || backbone.bottleneck_places() > kMost) return;
+  const std::int64_t few = std::min(kMost / backbone.bottleneck_places(), size_);
   places_ = register_module("places", torch::nn::Conv2d(torch::nn::Conv2dOptions(size_, few, 1)));
   size_ += few * backbone.bottleneck_places();
 }
@@ -59,7 +59,7 @@ torch::Tensor DeepHead::forward(const torch::Tensor& pooled, const torch::Tensor
   const torch::Tensor time = time_->forward(t), latent = latent_->forward(y);
   const torch::Tensor asked = torch::cat({time, latent.to(time.scalar_type())}, 1).to(dtype);
   const torch::Tensor query = dense(query_out_, silu(dense(query_in_, asked)));
-  // What x says is worked out once per sample: a function of (y, t) that its rows are put through.
+  // What x says is worked out once for all rows of a sample: a function of (y, t) that they are put through.
   const torch::Tensor said = dense(from_x_, pooled.to(dtype)).unsqueeze(1);
   torch::Tensor h = query.view({samples, samples == 0 ? 0 : rows / samples, query.size(1)}) + said;
   const std::vector<BlockSignal> signals = signals_->forward(torch::silu(said));

@@ -229,7 +229,7 @@ TEST(Trainer, TakesAPathOfOnesOwnAndRemembersIt) {
                             .db = [power](double t) { return power * std::pow(t, power - 1); }};
     return options;
   };
-  // The power 1 is the linear path: the same losses, number for number.
+  // The power 1 is the linear path: the same losses, up to rounding.
   const auto bent = make_trainer(joint.data(), options_with(1)), linear = make_trainer(joint.data(), small_options());
   const auto other = make_trainer(joint.data(), options_with(2));
   for (int k = 0; k < 3; ++k) {
