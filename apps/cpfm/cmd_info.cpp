@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "base/text.hpp"
 #include "build_facts.hpp"
 #include "cli.hpp"
@@ -33,17 +35,23 @@ Json describe_file(const std::string& path) {
   return out;
 }
 
-// What a value says, a line for each thing: JSON inside a text is looked into.
-void print_value(const std::string& name, const Json& value) {
+// What a value says, a line for each thing: JSON inside a text is looked into. What is nested deeper than any file of
+// ours is not, since a file may be anyone's.
+void print_value(const std::string& name, const Json& value, int depth = 0) {
   constexpr std::size_t kMostEntries = 16;
-  if (value.is_string()) {
+  constexpr int kDeepest = 6;
+  if (depth > kDeepest) {
+    fmt::print("  {:<28} …\n", name);
+  } else if (value.is_string()) {
     const std::string text = value.get<std::string>();
     const Json inner = text.starts_with('{') ? Json::parse(text, nullptr, false) : Json();
-    if (inner.is_object()) return print_value(name, inner);
+    if (inner.is_object()) return print_value(name, inner, depth + 1);
     fmt::print("  {:<28} {}\n", name, printable(text, 100));
   } else if (value.is_object()) {
-    for (const auto& [key, entry] : value.items()) print_value(name + "." + printable(key, 100), entry);
-  } else if (value.is_array() && value.size() > kMostEntries) {
+    for (const auto& [key, entry] : value.items()) print_value(name + "." + printable(key, 100), entry, depth + 1);
+  } else if (value.is_array() &&
+             (value.size() > kMostEntries ||
+              std::any_of(value.begin(), value.end(), [](const Json& entry) { return entry.is_structured(); }))) {
     fmt::print("  {:<28} {} entries\n", name, value.size());
   } else {
     fmt::print("  {:<28} {}\n", name, printable(value.dump(-1, ' ', false, Json::error_handler_t::replace), 100));

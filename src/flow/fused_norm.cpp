@@ -20,16 +20,23 @@ torch::Tensor everywhere(torch::Tensor signal, const torch::Tensor& x) {
 
 #ifdef CPFM_HAS_CUDA
 
-// The norm as the kernels take it. What it points to lives as long as the tensors.
-GroupNorm described(const torch::Tensor& x, const torch::Tensor& weight, const torch::Tensor& bias,
-                    const torch::Tensor& before, const torch::Tensor& scale, const torch::Tensor& shift,
-                    std::int64_t groups, double epsilon, bool silu) {
+// A norm of these features, without what it works on.
+GroupNorm shape_of(const torch::Tensor& x, std::int64_t groups) {
   GroupNorm norm;
   norm.samples = x.size(0);
   norm.places = x.size(2) * x.size(3);
   norm.channels = static_cast<int>(x.size(1));
   norm.groups = static_cast<int>(groups);
   norm.real = x.scalar_type() == torch::kBFloat16 ? CudaReal::kBFloat16 : CudaReal::kFloat32;
+  norm.device = x.device().index();
+  return norm;
+}
+
+// The norm as the kernels take it. What it points to lives as long as the tensors.
+GroupNorm described(const torch::Tensor& x, const torch::Tensor& weight, const torch::Tensor& bias,
+                    const torch::Tensor& before, const torch::Tensor& scale, const torch::Tensor& shift,
+                    std::int64_t groups, double epsilon, bool silu) {
+  GroupNorm norm = shape_of(x, groups);
   norm.epsilon = static_cast<float>(epsilon);
   norm.silu = silu;
   norm.x = x.data_ptr();
@@ -42,7 +49,6 @@ GroupNorm described(const torch::Tensor& x, const torch::Tensor& weight, const t
     norm.scale_stride = scale.stride(0);
     norm.shift_stride = shift.stride(0);
   }
-  norm.device = x.device().index();
   return norm;
 }
 
@@ -106,14 +112,7 @@ bool kernel_takes(torch::nn::GroupNorm& norm, const torch::Tensor& x, const Norm
   for (const torch::Tensor& other : {norm->weight, norm->bias, around.before, around.scale, around.shift}) {
     if (other.defined() && other.scalar_type() != real) return false;
   }
-  GroupNorm shape;
-  shape.samples = x.size(0);
-  shape.places = x.size(2) * x.size(3);
-  shape.channels = static_cast<int>(x.size(1));
-  shape.groups = static_cast<int>(norm->options.num_groups());
-  shape.real = real == torch::kBFloat16 ? CudaReal::kBFloat16 : CudaReal::kFloat32;
-  shape.device = x.device().index();
-  return can_group_norm(shape) && on_default_stream(x.device());
+  return can_group_norm(shape_of(x, norm->options.num_groups())) && on_default_stream(x.device());
 }
 
 // What is not there is handed on as a tensor without entries. Rows of signals may lie apart, their entries not.

@@ -54,6 +54,8 @@ Interpolant variance_preserving() {
       .db = [](const torch::Tensor& t) { return (t * kPi).sin() * (kPi / 2); }};
 }
 
+std::vector<Interpolant> built_in() { return {linear(), trigonometric(), variance_preserving()}; }
+
 // The values of `function` at `times`, checked to be as many, and finite.
 std::vector<double> values_at(const Interpolant::Function& function, const std::string& name,
                               const std::vector<double>& times) {
@@ -98,9 +100,8 @@ void check_slope(const Interpolant::Function& function, const Interpolant::Funct
 }  // namespace
 
 Interpolant make_interpolant(const std::string& name) {
-  const std::vector<Interpolant> all = {linear(), trigonometric(), variance_preserving()};
   std::vector<std::string> names;
-  for (const Interpolant& one : all) {
+  for (const Interpolant& one : built_in()) {
     if (one.name == name) return one;
     names.push_back(one.name);
   }
@@ -124,8 +125,9 @@ Interpolant make_interpolant(std::string name, Interpolant::Function a, Interpol
 }
 
 Interpolant make_interpolant(const FlowPath& path) {
-  const std::vector<std::string> taken{"", "linear", "trigonometric", "variance-preserving"};
-  if (std::find(taken.begin(), taken.end(), path.name) != taken.end() || printable(path.name) != path.name)
+  const std::vector<Interpolant> taken = built_in();
+  const bool is_taken = std::any_of(taken.begin(), taken.end(), [&](const auto& one) { return one.name == path.name; });
+  if (path.name.empty() || is_taken || printable(path.name) != path.name)
     throw Error("interpolant", fmt::format("'{}' cannot be the name of a path of one's own", printable(path.name)),
                 "a printable name that no other path has");
   const auto elementwise = [](const std::function<double(double)>& function) -> Interpolant::Function {

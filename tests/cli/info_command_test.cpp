@@ -54,6 +54,24 @@ TEST(Info, ShowsWhatATensorFileHolds) {
   EXPECT_EQ(json["metadata"]["cpfm.kind"], "model");
 }
 
+TEST(Info, LooksIntoWhatMetadataSaysHoweverDeepItIs) {
+  const TempDir dir;
+  TensorFileWriter writer;
+  writer.set_metadata("model", R"({"network":{"kind":"unet","channel_mult":[1,2]},"training":"{\"batch\":128}"})");
+  std::string objects, arrays = "{\"deep\":";
+  for (int k = 0; k < 50000; ++k) objects += "{\"a\":";
+  writer.set_metadata("objects", objects + "1" + std::string(50000, '}'));
+  writer.set_metadata("arrays", arrays + std::string(50000, '[') + std::string(50000, ']') + "}");
+  writer.save(dir / "m.cpfm");
+  const Outcome told = run_cpfm({"info", (dir / "m.cpfm").string()});
+  EXPECT_EQ(told.exit_code, 0) << told.err;
+  for (const char* line :
+       {"model.network.kind           unet", "model.network.channel_mult   [1,2]", "model.training.batch         128",
+        "objects.a.a.a", "arrays.deep                  1 entries"})
+    EXPECT_CONTAINS(told.out, line);
+  EXPECT_LT(told.out.size(), 2000u);
+}
+
 TEST(Info, RefusesBrokenAndNewerFiles) {
   const TempDir dir;
   TensorFileWriter writer;
