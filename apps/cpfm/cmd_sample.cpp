@@ -72,12 +72,13 @@ std::vector<float> parse_point(const std::string& text, std::size_t dim) {
 // Places from a file of any format; of a table as 'cpfm embed' writes it the columns y1, y2 … alone.
 FloatMatrix read_places(const std::string& file) {
   Dataset table = [&] {
-    ReadOptions with_labels;
+    ReadOptions options, with_labels;
+    options.fewest = with_labels.fewest = 1;
     with_labels.labels = "label";
     try {
       return read_dataset(file, with_labels);
     } catch (const Error&) {  // no such column: then all of them are numbers, or the reader says what is wrong
-      return read_dataset(file);
+      return read_dataset(file, options);
     }
   }();
   std::vector<std::size_t> columns;
@@ -113,6 +114,7 @@ void add_embed_command(CLI::App& app, Context& context) {
   const auto data_options = std::make_shared<DataOptions>();
   const auto sample = std::make_shared<SampleArguments>();
   command->add_option("MODEL", o->model, "What 'cpfm fit' or 'cpfm train' wrote")->required();
+  data_options->read.fewest = 1;
   data_options->add_unscaled_to(*command);
   command->add_option("-o,--output", o->out, "File to write: .npy, or .csv")->required()->option_text("FILE REQUIRED");
   auto* draws = command->add_option("--draws", o->draws, "Draws for each sample: the result is n x K x d")
@@ -252,6 +254,7 @@ void add_reconstruct_command(CLI::App& app, Context& context) {
   const auto data_options = std::make_shared<DataOptions>();
   const auto sample = std::make_shared<SampleArguments>();
   command->add_option("MODEL", o->model, "What 'cpfm fit' or 'cpfm train' wrote")->required();
+  data_options->read.fewest = 1;
   data_options->add_unscaled_to(*command);
   command->add_option("-o,--output", o->out, "File to write: .npy, .csv, or .png of originals above reconstructions")
       ->required()

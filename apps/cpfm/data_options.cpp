@@ -68,8 +68,8 @@ void DataOptions::add_to(CLI::App& command, bool with_scale) {
       ->option_text("TEXT")
       ->allow_extra_args(false);
   command.add_option("--key", read.key, "Which array of an npz or HDF5 file holds the samples")->group(group);
-  command.add_option("--limit", read.limit, "Read the first N samples only, at least 2")
-      ->transform(whole_number(2, std::numeric_limits<std::int64_t>::max()))
+  command.add_option("--limit", read.limit, "Read the first N samples only")
+      ->transform(whole_number(read.fewest, std::numeric_limits<std::int64_t>::max()))
       ->type_name("N")
       ->group(group);
   const auto add_choice = [&](const char* name, std::string& value, const std::vector<std::string>& choices,

@@ -68,6 +68,8 @@ struct ReadOptions {
   std::string key;
   // Reads at most this many rows from the start.
   std::optional<std::size_t> limit;
+  // Fewer samples than this are an error: a map takes two, a place on one that is there takes one.
+  std::size_t fewest = 2;
   // Declares that rows are pictures of this shape.
   std::optional<ImageShape> image;
   // Image folders: side of the square every picture is brought to. 0: as they are, and all must agree.
@@ -83,7 +85,7 @@ struct ReadOptions {
 };
 
 // Reads `source`: a path (the format is found by content, then by extension), "-" for CSV on stdin, or "digits". Throws
-// cpfm::Error for anything that is not n ≥ 2 rows of d ≥ 1 finite numbers with matching labels and properties.
+// cpfm::Error for anything that is not n ≥ fewest rows of d ≥ 1 finite numbers with matching labels and properties.
 Dataset read_dataset(const std::string& source, const ReadOptions& options = {});
 
 // Throws cpfm::Error where a value is NaN or infinite (names row and column) or where counts disagree.

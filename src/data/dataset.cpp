@@ -33,7 +33,6 @@ void for_each_row_vector(Dataset& data, const Take& take) {
 void validate(const Dataset& data) {
   const std::size_t n = data.size(), d = data.dim();
   if (n == 0 || d == 0) throw Error(data.source, "holds no samples");
-  if (n == 1) throw Error(data.source, "holds one row", "at least two samples are needed");
   const std::size_t none = std::numeric_limits<std::size_t>::max();
   const std::size_t first_bad = parallel_reduce(
       n, 256, none,

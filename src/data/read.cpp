@@ -176,8 +176,9 @@ void attach_columns(Dataset& data, const ReadOptions& options) {
 }  // namespace
 
 Dataset read_dataset(const std::string& source, const ReadOptions& options) {
-  if (options.limit && *options.limit < 2)
-    throw Error("--limit", fmt::format("{} is too few", *options.limit), "at least 2 samples");
+  if (options.limit && *options.limit < options.fewest)
+    throw Error("--limit", fmt::format("{} is too few", *options.limit),
+                fmt::format("at least {} sample(s)", options.fewest));
   try {
     Dataset data;
     std::error_code ignored;
@@ -204,6 +205,7 @@ Dataset read_dataset(const std::string& source, const ReadOptions& options) {
       data.image = options.image;
     }
     validate(data);
+    if (data.size() < options.fewest) throw Error(data.source, "holds one row", "at least two samples are needed");
     return data;
   } catch (const std::bad_alloc&) {
     throw Error(source, "does not fit in memory", "read fewer rows with --limit");

@@ -56,7 +56,7 @@ NetworkOptions network_preset(const std::string& name) {
   for (const auto& [known, options] : presets()) {
     if (known == name) return options;
   }
-  throw Error("network", fmt::format("there is no '{}'", printable(name)), suggest(name, network_presets()));
+  throw Error("--preset", fmt::format("there is no '{}'", printable(name)), suggest(name, network_presets()));
 }
 
 std::vector<std::string> network_presets() {

@@ -116,6 +116,25 @@ TEST_F(FlowCommands, GenerateTakesPlacesFromAnywhere) {
   expect_refused(generate({"--at", "zero", "-o", path("x.npy")}), "'zero' is not a point");
 }
 
+TEST_F(FlowCommands, OneNewSampleIsEnough) {
+  const std::string one = path("one.csv"), y = path("one.y.csv");
+  ASSERT_EQ(run_cpfm({"data", "convert", "digits", "--limit", "2", "-o", path("two.csv"), "--quiet"}).exit_code, 0);
+  const std::string two = read_bytes(*dir_ / "two.csv");
+  write_bytes(*dir_ / "one.csv", two.substr(0, two.find('\n', two.find('\n') + 1) + 1));  // header and one row
+  const std::vector<std::string> read{"--labels", "label", "--steps", "2", "--quiet", "--image", "8x8"};
+  const auto with = [&](std::vector<std::string> words) {
+    words.insert(words.end(), read.begin(), read.end());
+    return run_cpfm(words);
+  };
+  Outcome outcome = with({"embed", model(), one, "-o", y});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  outcome = run_cpfm({"generate", model(), "--y", y, "-o", path("one.x.npy"), "--steps", "2", "--quiet"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  outcome = with({"reconstruct", model(), one, "-o", path("one.back.npy")});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  expect_refused(run_cpfm({"couple", one, "-o", path("one.cpfm")}), "at least two samples are needed");
+}
+
 TEST_F(FlowCommands, ReconstructGoesThereAndBack) {
   const Outcome outcome = run_cpfm({"reconstruct", model(), "digits", "--limit", "12", "-o", path("b.npy"), "--png",
                                     path("b.png"), "--steps", "2", "--json", "--quiet"});
