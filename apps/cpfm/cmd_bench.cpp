@@ -4,16 +4,19 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <fstream>
 #include <thread>
 #include <utility>
 
+#include "base/memory.hpp"
 #include "base/text.hpp"
 #include "build_facts.hpp"
 #include "checks.hpp"
 #include "cli.hpp"
 #include "coupling/pair_sums.hpp"
 #include "coupling/sinkhorn.hpp"
+#include "cpfm/device.hpp"
 #include "cpfm/error.hpp"
 #include "cpfm/gwot.hpp"
 #include "cpfm/kernel.hpp"
@@ -21,6 +24,9 @@
 #include "cpfm/model.hpp"
 #include "cpfm/parallel.hpp"
 #include "cpfm/random.hpp"
+#include "cuda/device.hpp"
+#include "cuda/memory.hpp"
+#include "cuda/throughput.hpp"
 
 namespace cpfm::app {
 namespace {
@@ -78,12 +84,27 @@ void check_epsilon(double epsilon) {
     throw Error("--epsilon", fmt::format("{} is out of range", epsilon), "a positive number, at most 1e6");
 }
 
+void add_device(CLI::App& command, std::string& device) {
+  command.add_option("--device", device, "auto, cpu, cuda or cuda:N")->type_name("DEVICE")->capture_default_str();
+}
+
+// Where it ran; of a CUDA device also its name and the most memory that was held there.
+Json device_facts(Device device) {
+  Json facts{{"device", device.name()}};
+  if (!device.is_cuda()) return facts;
+  const CudaFacts cuda = cuda_facts();
+  facts["gpu"] = cuda.devices.at(static_cast<std::size_t>(device.cuda)).name;
+  facts["toolkit"] = cuda.toolkit;
+  facts["peak_device_mb"] = std::round(static_cast<double>(device_peak()) / 1e5) / 10;
+  return facts;
+}
+
 struct SinkhornBench {
   std::size_t points = 2000;
   int dim = 2, iterations = 50, repeat = 5;
   bool double_precision = false;
   double drop = 0, epsilon = 0.002;
-  std::string save;
+  std::string save, device = "auto";
 };
 
 // A cost as the end of a solve has it: Gaussian latent points, and rows that want to be at Gaussian positions c, so
@@ -121,20 +142,27 @@ struct SinkhornProblem {
 Json run_sinkhorn(const SinkhornBench& bench, std::uint64_t seed) {
   const SinkhornProblem problem(bench, seed);
   if (!bench.save.empty()) problem.save(bench.save);
+  const Device device = choose_device(bench.device);
   const std::vector<double> mass(bench.points, 1.0 / static_cast<double>(bench.points));
   std::vector<double> seconds;
   Json out;
   for (int r = 0; r < bench.repeat; ++r) {  // each from the beginning
-    Sinkhorn sinkhorn(problem.y.view(), mass, mass, {bench.double_precision, bench.drop});
+    Sinkhorn sinkhorn(problem.y.view(), mass, mass, {bench.double_precision, bench.drop, device});
     sinkhorn.set_cost(problem.w, problem.p_view(), problem.epsilon);
+    if (device.is_cuda()) sinkhorn.solve(0, 1, false);  // kernels are loaded, and the iterations captured
+    const std::uint64_t half_before = sinkhorn.half_iterations(), pairs_before = sinkhorn.pairs();
     Stopwatch watch;
-    for (int k = 0; k < bench.iterations; ++k) {
-      sinkhorn.update_columns();
-      sinkhorn.update_rows();
+    if (device.is_cuda()) {
+      sinkhorn.solve(0, bench.iterations, false);  // as a solve runs them, many at a time
+    } else {
+      for (int k = 0; k < bench.iterations; ++k) {
+        sinkhorn.update_columns();
+        sinkhorn.update_rows();
+      }
     }
     seconds.push_back(watch.lap());
-    const auto half_iterations = static_cast<double>(sinkhorn.half_iterations());
-    const auto pairs = static_cast<double>(sinkhorn.pairs());
+    const auto half_iterations = static_cast<double>(sinkhorn.half_iterations() - half_before);
+    const auto pairs = static_cast<double>(sinkhorn.pairs() - pairs_before);
     const double all = half_iterations * static_cast<double>(bench.points) * static_cast<double>(bench.points);
     const std::uint64_t rescued = sinkhorn.rescued();
     const double time = median(seconds);
@@ -155,7 +183,12 @@ Json run_sinkhorn(const SinkhornBench& bench, std::uint64_t seed) {
            {"marginal_error", sinkhorn.update_columns()}};
   }
   if (!bench.save.empty()) out["saved"] = bench.save;
+  if (device.is_cuda() && !bench.double_precision) {
+    out["exponentials_per_second"] = exponentials_per_second(device);
+    out["share_of_exponentials"] = out["pairs_per_second"].get<double>() / out["exponentials_per_second"].get<double>();
+  }
   out["machine"] = machine_facts();
+  out["machine"].update(device_facts(device));
   return out;
 }
 
@@ -170,6 +203,10 @@ void print_sinkhorn(const Json& result) {
                          result["repeat"].get<int>(), 2 * result["iterations"].get<int>()));
   print_line("left", fmt::format("marginal error {:.2g}, {} sums rescued", result["marginal_error"].get<double>(),
                                  result["rescued"].get<std::uint64_t>()));
+  if (result.contains("share_of_exponentials"))
+    print_line("ceiling", fmt::format("{:.0f} % of the {:.3g} exponentials per second that the device can do",
+                                      100 * result["share_of_exponentials"].get<double>(),
+                                      result["exponentials_per_second"].get<double>()));
   if (result.contains("saved")) print_line("written", printable(result["saved"].get<std::string>(), 200));
   print_machine(result["machine"]);
 }
@@ -201,6 +238,7 @@ void add_sinkhorn(CLI::App& parent, Context& context) {
       ->type_name("D")
       ->capture_default_str();
   command->add_flag("--double", bench->double_precision, "Sums in double instead of float");
+  add_device(*command, bench->device);
   command->add_option("--save", bench->save, "Also write the problem (w, p, y, ε), for another program to solve")
       ->type_name("FILE");
   command->callback([=, &context] {
@@ -218,21 +256,23 @@ struct GwotBench {
   std::size_t points = 1000;
   std::string kernel = "heat*label";
   int dim = 2;
+  std::size_t features = 16, rank = 0;
   double drop = GwotOptions{}.drop, epsilon = GwotOptions{}.epsilon;
+  std::string device = "auto";
 };
 
-// Ten Gaussian clusters in 16 dimensions, labelled.
-Dataset clusters(std::size_t points, std::uint64_t seed) {
-  constexpr std::size_t kClasses = 10, kDim = 16;
+// Ten Gaussian clusters, labelled.
+Dataset clusters(std::size_t points, std::size_t features, std::uint64_t seed) {
+  constexpr std::size_t kClasses = 10;
   Dataset data;
   data.source = "clusters";
-  data.samples = FloatMatrix(points, kDim);
+  data.samples = FloatMatrix(points, features);
   data.labels = Labels{std::vector<std::int32_t>(points), {}};
   for (std::size_t c = 0; c < kClasses; ++c) data.labels->names.push_back(std::to_string(c));
   for (std::size_t i = 0; i < points; ++i) {
     const std::size_t c = i % kClasses;
     Rng centre(seed, kCentreStream, c), noise(seed, kSampleStream, i);
-    for (std::size_t k = 0; k < kDim; ++k)
+    for (std::size_t k = 0; k < features; ++k)
       data.samples(i, k) = static_cast<float>(2 * centre.normal() + noise.normal());
     data.labels->ids[i] = static_cast<std::int32_t>(c);
   }
@@ -240,27 +280,35 @@ Dataset clusters(std::size_t points, std::uint64_t seed) {
 }
 
 Json run_gwot(const GwotBench& bench, const Context& context) {
-  const Dataset data = clusters(bench.points, context.seed);
+  const Device device = choose_device(bench.device);
+  const Dataset data = clusters(bench.points, bench.features, context.seed);
   const auto progress = context.progress();
   Stopwatch watch;
   const auto kernel = make_kernel(bench.kernel, data, progress.get());
   GwotProblem problem;
-  problem.w =
-      kernel_times(*kernel, std::vector<double>(bench.points, 1.0 / static_cast<double>(bench.points)), progress.get());
+  problem.w = kernel_times(*kernel, std::vector<double>(bench.points, 1.0 / static_cast<double>(bench.points)),
+                           progress.get(), device);
   const double kernel_seconds = watch.lap();
-  const KernelFactor factor = factor_kernel(*kernel, {.seed = context.seed}, progress.get());
-  use_factor(problem, factor);
+  FactorOptions factor_options;
+  factor_options.seed = context.seed;
+  factor_options.max_rank = bench.rank;
+  factor_options.device = device;
+  const KernelFactor factor = factor_kernel(*kernel, factor_options, progress.get());
+  use_factor(problem, factor, device);
   const double factor_seconds = watch.lap();
   problem.y = draw_latent("gaussian", bench.points, {.dim = bench.dim, .seed = context.seed});
   GwotOptions options;
   options.epsilon = bench.epsilon;
   options.drop = bench.drop;
   options.seed = context.seed;
+  options.device = device;
   watch.lap();
   GwotSolver solver(std::move(problem), options);
   solver.run(0, progress.get());
   const double solve_seconds = watch.lap();
   const GwotState& state = solver.state();
+  Json machine = machine_facts();
+  machine.update(device_facts(device));
   return {{"benchmark", "gwot"},
           {"points", bench.points},
           {"dim", bench.dim},
@@ -274,10 +322,13 @@ Json run_gwot(const GwotBench& bench, const Context& context) {
           {"marginal_error", state.marginal_error},
           {"half_iterations", state.half_iterations},
           {"outer_iterations", state.outer_iterations},
+          {"pairs", state.pairs},
+          {"dropped_bound", state.dropped},
           {"starts", state.starts.size()},
           {"status", to_string(state.status)},
           {"seconds", {{"kernel", kernel_seconds}, {"factor", factor_seconds}, {"solve", solve_seconds}}},
-          {"machine", machine_facts()}};
+          {"peak_rss_mb", std::round(peak_memory() / 1e5) / 10},
+          {"machine", machine}};
 }
 
 void print_gwot(const Json& result) {
@@ -307,6 +358,14 @@ void add_gwot(CLI::App& parent, Context& context) {
       ->transform(whole_number(1, 8))
       ->type_name("N")
       ->capture_default_str();
+  command->add_option("--features", bench->features, "Dimensions of the samples")
+      ->transform(whole_number(1, 100000))
+      ->type_name("N")
+      ->capture_default_str();
+  command->add_option("--rank", bench->rank, "Largest rank of the kernel's factor (default: no limit)")
+      ->transform(whole_number(1, 1000000))
+      ->type_name("R");
+  add_device(*command, bench->device);
   command->add_option("--kernel", bench->kernel, "What matters in the data")->type_name("EXPR")->capture_default_str();
   command->add_option("--epsilon", bench->epsilon, "Last ε, as a share of the cost scale")
       ->type_name("E")

@@ -11,6 +11,7 @@
 #include "cpfm/error.hpp"
 #include "cpfm/interrupt.hpp"
 #include "cpfm/report.hpp"
+#include "cuda/memory.hpp"
 #include "map_view.hpp"
 
 namespace cpfm::app {
@@ -18,6 +19,7 @@ namespace {
 
 struct Outputs {
   std::string file, embedding, png;
+  std::string device = "auto";
   bool barycentric = false, resume = false;
 
   std::string checkpoint() const { return file + ".partial"; }
@@ -53,7 +55,8 @@ void draw(const std::string& file, const FloatMatrix& y, const Dataset& data, co
 Json describe(const Coupling& coupling, const Outputs& out) {
   Json result = Json::parse(to_json(coupling.summary));
   result["peak_rss_mb"] = std::round(peak_memory() / 1e5) / 10;
-  result["device"] = "cpu";
+  if (coupling.summary.device != "cpu")
+    result["peak_device_mb"] = std::round(static_cast<double>(device_peak()) / 1e5) / 10;
   result["output"] = out.file;
   if (!out.embedding.empty()) result["embedding"] = out.embedding;
   if (!out.png.empty()) result["png"] = out.png;
@@ -77,9 +80,11 @@ void print_result(const CoupleSummary& s, const Outputs& out) {
     const auto [least, most] = std::minmax_element(s.starts.begin(), s.starts.end());
     line("starts", fmt::format("{}, from {:.4g} to {:.4g} at the coarsest level", s.starts.size(), *least, *most));
   }
-  line("work", fmt::format("{} half-iterations, {} updates; {:.1f} s kernel, {:.1f} s factor, {:.1f} s solve, {} peak",
+  line("work", fmt::format("{} half-iterations, {} updates; {:.1f} s kernel, {:.1f} s factor, {:.1f} s solve on {}, {} "
+                           "peak{}",
                            s.half_iterations, s.outer_iterations, s.seconds_kernel, s.seconds_factor, s.seconds_solve,
-                           human_bytes(peak_memory())));
+                           s.device, human_bytes(peak_memory()),
+                           s.device == "cpu" ? "" : fmt::format(" ({} there)", human_bytes(double(device_peak())))));
   for (const std::string& file : {out.embedding, out.png}) {
     if (!file.empty()) line("written", printable(file, 200));
   }
@@ -90,6 +95,7 @@ void run(const DataOptions& data_options, const CoupleArguments& arguments, cons
   check_outputs(out, data_options.source);
   const Dataset data = data_options.load(context);
   CoupleOptions options = arguments.resolve(context, data.size());
+  options.device = choose_device(out.device);
   options.checkpoint = out.checkpoint();
   options.resume = out.resume;
   const auto progress = context.progress();
@@ -140,6 +146,7 @@ void add_couple_command(CLI::App& app, Context& context) {
   command->add_flag("--barycentric", out->barycentric, "The mean of each sample's latent points instead of one draw");
   command->add_option("--png", out->png, "Also draw the map, coloured by label or property")->option_text("FILE");
   command->add_flag("--resume", out->resume, "Go on from what an interrupted run left");
+  command->add_option("--device", out->device, "auto, cpu, cuda or cuda:N")->type_name("DEVICE")->capture_default_str();
   command->callback([=, &context] { run(*data, *arguments, *out, context); });
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cpfm/data.hpp"
+#include "cpfm/device.hpp"
 #include "cpfm/gwot.hpp"
 #include "cpfm/kernel.hpp"
 #include "cpfm/latent.hpp"
@@ -30,6 +31,7 @@ struct CoupleOptions {
   // Masses of the samples and the latent points, positive, sum 1; empty: uniform.
   std::vector<double> weights, latent_weights;
   std::uint64_t seed = 1;
+  Device device = {};  // of all of it
   // Where an interrupted run leaves its state, and a running one every minute or so; empty: nowhere. It is there when
   // couple() returns, too: remove it once the coupling is saved. One that is there already is refused, unless resuming.
   std::filesystem::path checkpoint;
@@ -48,7 +50,7 @@ struct CoupleSummary {
   std::uint64_t half_iterations = 0, outer_iterations = 0, rescued = 0, pairs = 0;
   std::vector<double> starts;  // objective each start reached at the coarsest ε
   double dropped_bound = 0;
-  std::string status;
+  std::string status, device = "cpu";
   // How the run went, after every update of A on all samples; not in the JSON.
   struct Moment {
     double half_iterations, epsilon, objective;  // of the factored kernel

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "cpfm/device.hpp"
 #include "cpfm/kernel.hpp"
 #include "cpfm/matrix.hpp"
 #include "cpfm/model.hpp"
@@ -35,8 +36,8 @@ struct GwotProblem {
 
 // Sets times and times_on: through a factor, p = Φ (Φᵀ M) - Ψ (Ψᵀ M), or exactly, by streaming blocks of the kernel.
 // What is given must outlive the problem.
-void use_factor(GwotProblem& problem, const KernelFactor& factor);
-void use_kernel(GwotProblem& problem, const Kernel& kernel);
+void use_factor(GwotProblem& problem, const KernelFactor& factor, Device device = {});
+void use_kernel(GwotProblem& problem, const Kernel& kernel, Device device = {});
 
 struct GwotOptions {
   enum class Algorithm {
@@ -64,6 +65,7 @@ struct GwotOptions {
   // Mass that tiles of pairs left out may hold in all; 0 computes every pair.
   double drop = 1e-7;
   bool double_precision = false;  // sums in double from the start (else where the tolerance needs it)
+  Device device = {};             // where sums over pairs are computed; starts run there side by side
   std::uint64_t seed = 1;
 };
 

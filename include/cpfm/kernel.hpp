@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cpfm/data.hpp"
+#include "cpfm/device.hpp"
 #include "cpfm/matrix.hpp"
 #include "cpfm/progress.hpp"
 
@@ -54,19 +55,29 @@ using BlockFunction = std::function<void(std::span<const std::size_t> columns, s
 std::unique_ptr<Kernel> make_kernel(std::size_t n, BlockFunction block, Definiteness definiteness, std::string name);
 
 // Σ_j K(i, j) weights[j] for every i, in double: the w of the paper when the weights are the masses.
-std::vector<double> kernel_times(const Kernel& kernel, std::span<const double> weights, Progress* progress = nullptr);
+// On a CUDA device the kernels that an expression names are computed there, except knn and gram; others on the CPU. The
+// samples are copied to the device in every call.
+std::vector<double> kernel_times(const Kernel& kernel, std::span<const double> weights, Progress* progress = nullptr,
+                                 Device device = {});
 // K · M for M n × d, exact, by streaming blocks of K.
-std::vector<double> kernel_times(const Kernel& kernel, MatrixView<const double> m, Progress* progress = nullptr);
+std::vector<double> kernel_times(const Kernel& kernel, MatrixView<const double> m, Progress* progress = nullptr,
+                                 Device device = {});
 
 struct FactorOptions {
   double explained = 0.95;   // stop when the factor explains this share; in (0, 1]
   std::size_t max_rank = 0;  // 0: no cap but n
   std::uint64_t seed = 1;    // of the random start for kernels of unknown sign
+  Device device = {};  // where the heavy work is done; kernels of unknown sign, knn and gram are on the CPU always
 };
+
+template <class T>
+class DeviceArray;  // memory of a device
 
 // For a positive kernel K ≈ ΦΦᵀ. For others the doubly centred kernel is factored: J K J ≈ ΦΦᵀ - ΨΨᵀ.
 struct KernelFactor {
-  FloatMatrix phi;                  // n × rank
+  FloatMatrix phi;  // n × rank
+  // The same, row-major, on the device that computed it; null where the CPU did.
+  std::shared_ptr<DeviceArray<float>> device_phi;
   FloatMatrix psi;                  // n × rank of the negative part; 0 columns where there is none
   bool centred = false;             // whether J K J was factored
   std::vector<std::size_t> pivots;  // samples whose columns were used, in order; empty for signed factors

@@ -5,7 +5,8 @@
 //
 // Everything conditional is normalised by itself: π(j | i) sums to 1 over j whatever the marginal error. Passes over
 // all pairs (draw, sample, means) run in float where that keeps every π(j | i) right to about one part in a thousand,
-// else in double.
+// else in double. On a CUDA device (use()) results differ from the CPU's by rounding alone: draws follow the same law,
+// and all but about one in a thousand are the same ones; means are the same to four digits or more.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +15,12 @@
 #include <utility>
 #include <vector>
 
+#include "cpfm/device.hpp"
 #include "cpfm/matrix.hpp"
 
 namespace cpfm {
+
+class DevicePlan;
 
 struct PlanParts {
   double epsilon = 0;                    // absolute
@@ -43,6 +47,11 @@ class Plan {
 
   // The same plan seen from the latent side: its rows are the latent points, so that draw() gives x given y.
   Plan transposed() const;
+
+  // Where draw(), sample(), means(), with_rows() and top() of up to 32 compute from now on, of this plan and of those
+  // made from it later; they share what they keep on a device, which is brought there when first needed. The same calls
+  // give the same bytes every time on the same device.
+  void use(Device device);
 
   // π(j | i) for all j.
   std::vector<double> row(std::size_t i) const;
@@ -85,11 +94,19 @@ class Plan {
   };
   const Side& targets() const { return transposed_ ? sides_->latent : sides_->data; }
   const Side& sources() const { return transposed_ ? sides_->data : sides_->latent; }
+  struct OnDevice;
+  // Null: on the CPU.
+  DevicePlan* device_plan() const;
+  bool float_suffices() const;
+  std::vector<std::uint32_t> draw_on(DevicePlan& device, std::span<const std::size_t> which, bool all,
+                                     std::uint64_t seed, std::uint64_t index) const;
+  void check_rows(std::span<const std::size_t> which) const;
   template <class Visit>
   void stream(std::span<const std::size_t> which, const Visit& visit) const;
 
   std::shared_ptr<const PlanParts> parts_;
   std::shared_ptr<const Sides> sides_;
+  std::shared_ptr<OnDevice> on_device_;  // null: on the CPU
   std::size_t dims_ = 0;
   bool transposed_ = false;
 };

@@ -38,6 +38,7 @@ std::string describe_run(const CoupleOptions& o, const std::string& kernel, std:
               {"explained", text(o.factor.explained)},
               {"rank", std::to_string(o.factor.max_rank)},
               {"exact", o.exact ? "yes" : "no"},
+              {"device", o.device.is_cuda() ? "cuda" : "cpu"},
               {"subsample", std::to_string(o.subsample)},
               {"weights", weights_text(o.weights)},
               {"latent-weights", weights_text(o.latent_weights)},

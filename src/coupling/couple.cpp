@@ -127,19 +127,20 @@ Coupling couple(const Dataset& data, const CoupleOptions& options, Progress* pro
         "couple all samples, or choose another kernel");
   }
   GwotProblem problem;
-  const std::vector<double> w = kernel_times(*kernel, row_mass, progress);
+  const std::vector<double> w = kernel_times(*kernel, row_mass, progress, options.device);
   problem.w = w;
   summary.seconds_kernel = kernel_time.seconds();
 
   Stopwatch factor_time;
   KernelFactor factor;
   if (options.exact) {
-    use_kernel(problem, *kernel);
+    use_kernel(problem, *kernel, options.device);
   } else {
     FactorOptions factor_options = options.factor;
     factor_options.seed = options.seed;
+    factor_options.device = options.device;
     factor = factor_kernel(*kernel, factor_options, progress);
-    use_factor(problem, factor);
+    use_factor(problem, factor, options.device);
     // w of the factored kernel: the problem solved is then that of one kernel, and new points, whose w comes from the
     // factor as well, fit into it. (The objective, which is reported with the kernel itself, does not suffer.)
     if (by_pivots(factor)) problem.times({row_mass.data(), n, 1}, {problem.w.data(), n, 1});
@@ -156,6 +157,7 @@ Coupling couple(const Dataset& data, const CoupleOptions& options, Progress* pro
   const std::vector<double> solved_w = problem.w;
   GwotOptions solver_options = options.solver;
   solver_options.seed = options.seed;
+  solver_options.device = options.device;
   const std::uint64_t identity_of_data = fingerprint(data);
   const std::string identity = describe_run(options, kernel->expression(), identity_of_data);
   Stopwatch solve_time;
@@ -183,7 +185,7 @@ Coupling couple(const Dataset& data, const CoupleOptions& options, Progress* pro
 
   // L(π) with the kernel itself: exact whatever the factor left out.
   const MatrixView<const double> mean = solver.mean();
-  const std::vector<double> km = kernel_times(*kernel, mean, progress);
+  const std::vector<double> km = kernel_times(*kernel, mean, progress, options.device);
   const double quadratic = std::inner_product(km.begin(), km.end(), mean.data, 0.0);
   double linear = 0, mean_w = 0;
   for (std::size_t i = 0; i < n; ++i) {
@@ -209,12 +211,14 @@ Coupling couple(const Dataset& data, const CoupleOptions& options, Progress* pro
   summary.dropped_bound = state.dropped;
   summary.status = to_string(state.status);
   summary.seed = options.seed;
+  summary.device = options.device.name();
   if (state.status != GwotStatus::kConverged)
     log().warn("the coupling ended with status {} at ε = {:.3g}, marginal error {:.1e}", summary.status, state.epsilon,
                state.marginal_error);
 
   Coupling coupling{
       summary, Plan(std::move(parts)), std::move(latent), std::move(centre), std::move(rows), identity_of_data, {}};
+  coupling.plan.use(options.device);
   if (kernel->extends())
     coupling.placement = make_placement(used, *kernel, factor, row_mass, mean, km, coupling.plan.parts().p);
   return coupling;

@@ -39,6 +39,7 @@ Json as_json(const CoupleSummary& s) {
           {"starts", s.starts},
           {"dropped_bound", s.dropped_bound},
           {"status", s.status},
+          {"device", s.device},
           {"seed", s.seed},
           {"seconds", {{"kernel", s.seconds_kernel}, {"factor", s.seconds_factor}, {"solve", s.seconds_solve}}}};
 }
@@ -71,6 +72,7 @@ CoupleSummary parse_summary(const std::string& text) {
   take("starts", s.starts);
   take("dropped_bound", s.dropped_bound);
   take("status", s.status);
+  s.device = j.value("device", "cpu");  // the first files did not say
   take("seed", s.seed);
   j.at("seconds").at("kernel").get_to(s.seconds_kernel);
   j.at("seconds").at("factor").get_to(s.seconds_factor);

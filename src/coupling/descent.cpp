@@ -33,50 +33,12 @@ void Descent::start_level(double epsilon) {
   state_.merit = std::numeric_limits<double>::infinity();
 }
 
-// Plain iterations first; where they turn out slow, over-relaxed ones. Plain Sinkhorn shrinks the error by a factor η
-// per iteration in the end, and ω = 2 / (1 + √(1 - η)) makes that about ω - 1 (Thibault, Chizat, Dossal, Papadakis
-// 2021). The error that counts is always that of the columns after plain rows.
 bool Descent::solve_inner(double bound, int limit) {
-  const auto d = static_cast<std::size_t>(sinkhorn_.dim());
-  sinkhorn_.set_cost(w_, {p_.data(), w_.size(), d}, epsilon_);
-  constexpr int kPlain = 6, kStalled = 50;
-  constexpr double kMostRelaxed = 1.9;
-  stalled_ = false;
-  double best = std::numeric_limits<double>::infinity(), last = best, relaxation = 1;
-  int since_best = 0, plain = 0;
-  bool rows_right = true;   // of the present potentials
-  sinkhorn_.update_rows();  // a new cost moves every row by itself; columns feel only the average
-  for (int k = 0; k < limit; ++k) {
-    const double error = sinkhorn_.update_columns(relaxation);
-    state_.marginal_error = error;
-    if (!std::isfinite(error)) return false;
-    if (error <= bound && rows_right) {
-      if (relaxation != 1) sinkhorn_.update_columns();
-      return true;
-    }
-    if (error < 0.999 * best) {
-      best = error;
-      since_best = 0;
-    } else if (++since_best > kStalled) {
-      if (relaxation == 1) {  // at the floor of the type
-        stalled_ = true;
-        return false;
-      }
-      relaxation = 1;
-      plain = since_best = 0;
-    }
-    if (relaxation == 1 && ++plain >= kPlain && options_.relax) {
-      const double rate = std::clamp(error / last, 0.0, 0.999999);
-      relaxation = std::min(kMostRelaxed, 2 / (1 + std::sqrt(1 - rate)));
-    } else if (relaxation != 1 && error > 4 * best) {  // overshooting: plain again for a while
-      relaxation = 1;
-      plain = 0;
-    }
-    last = error;
-    rows_right = relaxation == 1 || error <= bound;
-    sinkhorn_.update_rows(rows_right ? 1 : relaxation);
-  }
-  return false;
+  sinkhorn_.set_cost(w_, {p_.data(), w_.size(), static_cast<std::size_t>(sinkhorn_.dim())}, epsilon_);
+  const InnerControl solved = sinkhorn_.solve(bound, limit, options_.relax);
+  stalled_ = solved.stalled;
+  state_.marginal_error = solved.error;
+  return solved.reached;
 }
 
 // Sets the rows right, with the moments of the plan, K M, R and the merit.

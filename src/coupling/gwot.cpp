@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <future>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -103,6 +104,8 @@ struct GwotSolver::Impl {
   double failed_epsilon = 0;  // 0: none has failed
   std::vector<double> stable_p, stable_row, stable_column;
   int polished = 0;  // steps of the polish
+  struct StartProblem;
+  std::unique_ptr<StartProblem> starts_on;  // made by the first start
   std::unique_ptr<Sinkhorn> sinkhorn;
   std::unique_ptr<Descent> descent;
 
@@ -148,7 +151,8 @@ struct GwotSolver::Impl {
   }
 
   SinkhornOptions sinkhorn_options() const {
-    return {options.double_precision || options.marginal_tolerance < kFloatFloor, paper() ? 0 : options.drop};
+    return {options.double_precision || options.marginal_tolerance < kFloatFloor, paper() ? 0 : options.drop,
+            options.device};
   }
   DescentOptions descent_options() const {
     return {options.tolerance,
@@ -209,18 +213,29 @@ struct GwotSolver::Impl {
     return p;
   }
 
-  // One start, run to the end of the coarsest level on a subsample (or on all points), and its p on all points.
-  void run_start(int start) {
-    const bool all = !problem.times_on || n() <= options.start_points;
-    std::vector<std::size_t> rows(n()), columns(problem.y.rows());
-    std::iota(rows.begin(), rows.end(), std::size_t{0});
+  // What starts run on: a subsample, or all points.
+  struct StartProblem {
+    bool all;
+    std::vector<std::size_t> rows;
+    Descent::Times times;
+    std::vector<double> w, mass, column_mass;
+    FloatMatrix y;
+  };
+
+  const StartProblem& start_problem() {
+    if (starts_on) return *starts_on;
+    StartProblem on;
+    on.all = !problem.times_on || n() <= options.start_points;
+    std::vector<std::size_t> columns(problem.y.rows());
+    on.rows.resize(n());
+    std::iota(on.rows.begin(), on.rows.end(), std::size_t{0});
     std::iota(columns.begin(), columns.end(), std::size_t{0});
-    if (!all) {
-      rows = permutation(n(), options.seed, kSubsampleStream, 0);
-      rows.resize(options.start_points);
-      std::sort(rows.begin(), rows.end());
+    if (!on.all) {
+      on.rows = permutation(n(), options.seed, kSubsampleStream, 0);
+      on.rows.resize(options.start_points);
+      std::sort(on.rows.begin(), on.rows.end());
     }
-    if (columns.size() > options.start_points && !all) {
+    if (columns.size() > options.start_points && !on.all) {
       columns = permutation(problem.y.rows(), options.seed, kSubsampleStream, 1);
       columns.resize(options.start_points);
       std::sort(columns.begin(), columns.end());
@@ -235,35 +250,76 @@ struct GwotSolver::Impl {
       for (double& value : mass) value /= sum;
       return mass;
     };
-    const Descent::Times times = all ? problem.times : problem.times_on(rows);
-    const std::vector<double> w = take(problem.w, rows), mass = normalise(take(problem.row_mass, rows));
-    const FloatMatrix y = take_rows(problem.y, columns);
-    Sinkhorn solver(y.view(), mass, normalise(take(problem.column_mass, columns)), sinkhorn_options());
+    on.times = on.all ? problem.times : problem.times_on(on.rows);
+    on.w = take(problem.w, on.rows);
+    on.mass = normalise(take(problem.row_mass, on.rows));
+    on.column_mass = normalise(take(problem.column_mass, columns));
+    on.y = take_rows(problem.y, columns);
+    starts_on = std::make_unique<StartProblem>(std::move(on));
+    return *starts_on;
+  }
+
+  // Where a start got to at the coarsest level.
+  struct StartResult {
+    DescentResult result = DescentResult::kGoesOn;
+    double objective = 0, merit = 0;
+    std::vector<double> p, mean;
+  };
+
+  StartResult try_start(int start, const StartProblem& on) const {
+    Sinkhorn solver(on.y.view(), on.mass, on.column_mass, sinkhorn_options());
     DescentOptions coarse = descent_options();
     coarse.tolerance = std::max(coarse.tolerance, 1e-3);
     coarse.marginal_tolerance = std::max(coarse.marginal_tolerance, 5e-3);
-    Descent trial(solver, w, times, coarse);
-    if (start > 0) trial.p() = random_p(start, w, times, mass);
+    Descent trial(solver, on.w, on.times, coarse);
+    if (start > 0) trial.p() = random_p(start, on.w, on.times, on.mass);
     trial.start_level(epsilon_start);
-    DescentResult result = DescentResult::kGoesOn;
+    StartResult got;
     constexpr int kMostUpdates = 300;
-    for (int k = 0; k < kMostUpdates && result == DescentResult::kGoesOn; ++k) result = trial.step(trial.inner_limit());
-    state.starts.push_back(2 * (trial.kept().any() ? trial.kept().reduced : trial.state().reduced));
-    if (result == DescentResult::kNonFinite) finish(GwotStatus::kNonFiniteInput);
-    const bool failed = result == DescentResult::kNonFinite || result == DescentResult::kPrecisionFailure;
-    if (failed || !(trial.state().merit < best_start)) return;
-    best_start = trial.state().merit;
-    if (all) {
-      best_p = trial.p();
+    for (int k = 0; k < kMostUpdates && got.result == DescentResult::kGoesOn; ++k)
+      got.result = trial.step(trial.inner_limit());
+    got.objective = 2 * (trial.kept().any() ? trial.kept().reduced : trial.state().reduced);
+    got.merit = trial.state().merit;
+    got.p = trial.p();
+    got.mean = trial.moments().mean;
+    return got;
+  }
+
+  // The best start so far is kept, as its p on all points.
+  void take_start(const StartResult& got, const StartProblem& on) {
+    state.starts.push_back(got.objective);
+    if (got.result == DescentResult::kNonFinite) finish(GwotStatus::kNonFiniteInput);
+    const bool failed = got.result == DescentResult::kNonFinite || got.result == DescentResult::kPrecisionFailure;
+    if (failed || !(got.merit < best_start)) return;
+    best_start = got.merit;
+    if (on.all) {
+      best_p = got.p;
       return;
     }
     // p = K M places every point, with M on the subsample's rows alone.
     std::vector<double> mean(n() * d(), 0.0);
-    for (std::size_t r = 0; r < rows.size(); ++r) {
-      std::copy_n(&trial.moments().mean[r * d()], d(), &mean[rows[r] * d()]);
-    }
+    for (std::size_t r = 0; r < on.rows.size(); ++r) std::copy_n(&got.mean[r * d()], d(), &mean[on.rows[r] * d()]);
     best_p.resize(n() * d());
     problem.times({mean.data(), n(), d()}, {best_p.data(), n(), d()});
+  }
+
+  // The next start, or on a device, which one of them cannot fill, the next few, each from a thread of its own. What
+  // comes of them does not depend on how many run at once.
+  void run_starts() {
+    constexpr int kAtOnce = 8;
+    const StartProblem& on = start_problem();
+    const int last = std::min(options.starts, next_start + (options.device.is_cuda() ? kAtOnce - 1 : 0));
+    std::vector<std::future<StartResult>> running;
+    for (int start = next_start; start <= last; ++start) {
+      running.push_back(std::async(last > next_start ? std::launch::async : std::launch::deferred,
+                                   [this, start, &on] { return try_start(start, on); }));
+    }
+    std::vector<StartResult> results;
+    for (auto& run : running) results.push_back(run.get());
+    for (const StartResult& got : results) {
+      if (phase == Phase::kStarts) take_start(got, on);
+    }
+    next_start = last + 1;  // only now: interrupted starts are run again
   }
 
   void begin_levels(std::vector<double> p) {
@@ -357,7 +413,7 @@ struct GwotSolver::Impl {
 
   // An interrupt in the middle of a step leaves everything as it was before.
   bool step() {
-    const Snapshot before = snapshot();
+    take_snapshot(before);
     try {
       return uninterrupted_step();
     } catch (const Interrupted&) {
@@ -369,10 +425,10 @@ struct GwotSolver::Impl {
   bool uninterrupted_step() {
     switch (phase) {
       case Phase::kStarts:
-        run_start(next_start);
-        ++next_start;  // only now: an interrupted start is run again
+        run_starts();
         if (phase == Phase::kStarts && next_start > options.starts) {
           begin_levels(best_p.empty() ? std::vector<double>(n() * d(), 0.0) : best_p);
+          starts_on.reset();
         }
         break;
       case Phase::kLevels:
@@ -390,43 +446,45 @@ struct GwotSolver::Impl {
     return phase != Phase::kDone;
   }
 
-  Snapshot snapshot() {
-    Snapshot taken;
-    const auto add = [&](const std::string& name, const std::vector<double>& values) { taken[name] = values; };
+  // Into one that may have been used before: its memory is.
+  void take_snapshot(Snapshot& taken) const {
+    const auto add = [&](const std::string& name, std::span<const double> values) {
+      taken[name].assign(values.begin(), values.end());
+    };
     add("best_p", best_p);
     add("stable_p", stable_p);
     add("stable_row", stable_row);
     add("stable_column", stable_column);
     add("starts", state.starts);
     add("p", descent->p());
-    add("row_potential", {sinkhorn->row_potential().begin(), sinkhorn->row_potential().end()});
-    add("column_potential", {sinkhorn->column_potential().begin(), sinkhorn->column_potential().end()});
+    add("row_potential", sinkhorn->row_potential());
+    add("column_potential", sinkhorn->column_potential());
     descent->save(add);
-    add("scalars", {static_cast<double>(phase),
-                    static_cast<double>(next_start),
-                    best_start,
-                    stable_epsilon,
-                    state.scale,
-                    static_cast<double>(n()),
-                    static_cast<double>(problem.y.rows()),
-                    static_cast<double>(d()),
-                    static_cast<double>(sinkhorn->half_iterations()),
-                    static_cast<double>(sinkhorn->pairs()),
-                    static_cast<double>(sinkhorn->rescued()),
-                    static_cast<double>(state.status),
-                    sinkhorn->epsilon(),
-                    options.epsilon,
-                    options.epsilon_start,
-                    static_cast<double>(options.starts),
-                    options.tolerance,
-                    options.marginal_tolerance,
-                    static_cast<double>(options.seed),
-                    failed_epsilon,
-                    static_cast<double>(polished),
-                    sinkhorn->in_double() ? 1.0 : 0.0,
-                    sinkhorn->dropped(),
-                    sinkhorn->duality_gap()});
-    return taken;
+    const std::vector<double> scalars{static_cast<double>(phase),
+                                      static_cast<double>(next_start),
+                                      best_start,
+                                      stable_epsilon,
+                                      state.scale,
+                                      static_cast<double>(n()),
+                                      static_cast<double>(problem.y.rows()),
+                                      static_cast<double>(d()),
+                                      static_cast<double>(sinkhorn->half_iterations()),
+                                      static_cast<double>(sinkhorn->pairs()),
+                                      static_cast<double>(sinkhorn->rescued()),
+                                      static_cast<double>(state.status),
+                                      sinkhorn->epsilon(),
+                                      options.epsilon,
+                                      options.epsilon_start,
+                                      static_cast<double>(options.starts),
+                                      options.tolerance,
+                                      options.marginal_tolerance,
+                                      static_cast<double>(options.seed),
+                                      failed_epsilon,
+                                      static_cast<double>(polished),
+                                      sinkhorn->in_double() ? 1.0 : 0.0,
+                                      sinkhorn->dropped(),
+                                      sinkhorn->duality_gap()};
+    add("scalars", scalars);
   }
 
   void restore(const Snapshot& from) {
@@ -502,17 +560,19 @@ struct GwotSolver::Impl {
   }
 
   void save(TensorFileWriter& file) {
-    saved = snapshot();
+    take_snapshot(saved);
     for (const auto& [name, values] : saved) add_values(file, kPrefix + name, {values.size()}, values);
   }
 
   void load(const TensorFile& file) {
-    Snapshot read = snapshot();  // for the names
+    Snapshot read;
+    take_snapshot(read);  // for the names
     for (auto& [name, values] : read) values = read_values<double>(file, kPrefix + name);
     restore(read);
   }
 
-  Snapshot saved;  // what a TensorFileWriter still points to
+  Snapshot saved;   // what a TensorFileWriter still points to
+  Snapshot before;  // the last step
 
   void observe() {
     // Of the last plan that was taken, as are the potentials and all else that is shown.

@@ -1,8 +1,11 @@
 // K M, the only way the solver sees the kernel: through a factor or exactly, on all rows or on some.
 #include <algorithm>
+#include <mutex>
 
 #include "cpfm/gwot.hpp"
 #include "cpfm/parallel.hpp"
+#include "cuda/factor_times.hpp"
+#include "kernel/on_device.hpp"
 #include "kernel/sample_kernel.hpp"
 
 namespace cpfm {
@@ -53,6 +56,23 @@ KernelTimes factor_times(std::shared_ptr<const KernelFactor> factor) {
   };
 }
 
+// The same on a device, where the factor stays. Starts may ask from several threads; they take turns.
+KernelTimes factor_times_on(Device device, const KernelFactor& factor) {
+  struct Shared {
+    DeviceFactorTimes times;
+    std::mutex turn;
+  };
+  const auto source = [](const FloatMatrix& matrix) { return FactorSource{matrix.data(), nullptr, matrix.cols()}; };
+  FactorSource phi = source(factor.phi);
+  phi.device = factor.device_phi;
+  const auto shared =
+      std::shared_ptr<Shared>(new Shared{DeviceFactorTimes(device, factor.phi.rows(), phi, source(factor.psi)), {}});
+  return [shared](MatrixView<const double> m, MatrixView<double> out) {
+    const std::lock_guard lock(shared->turn);
+    shared->times(m.data, m.cols, out.data);
+  };
+}
+
 FloatMatrix take_rows(const FloatMatrix& matrix, const std::vector<std::size_t>& rows) {
   FloatMatrix taken(rows.size(), matrix.cols());
   for (std::size_t i = 0; i < rows.size(); ++i)
@@ -60,35 +80,39 @@ FloatMatrix take_rows(const FloatMatrix& matrix, const std::vector<std::size_t>&
   return taken;
 }
 
-KernelTimes kernel_operator(std::shared_ptr<const Kernel> kernel) {
-  return [kernel = std::move(kernel)](MatrixView<const double> m, MatrixView<double> out) {
-    const std::vector<double> product = kernel_times(*kernel, m);
+// Exactly, with the kernel on a device where it is not null there.
+KernelTimes kernel_operator(std::shared_ptr<const Kernel> kernel, std::shared_ptr<const DeviceKernel> on_device) {
+  return [kernel = std::move(kernel), on_device = std::move(on_device)](MatrixView<const double> m,
+                                                                        MatrixView<double> out) {
+    const std::vector<double> product = kernel_times_on(*kernel, on_device.get(), m);
     std::copy(product.begin(), product.end(), out.data);
   };
 }
 
 }  // namespace
 
-void use_factor(GwotProblem& problem, const KernelFactor& factor) {
-  problem.times = factor_times({std::shared_ptr<void>(), &factor});
-  problem.times_on = [&factor](const std::vector<std::size_t>& rows) {
+void use_factor(GwotProblem& problem, const KernelFactor& factor, Device device) {
+  problem.times = device.is_cuda() ? factor_times_on(device, factor) : factor_times({std::shared_ptr<void>(), &factor});
+  problem.times_on = [&factor, device](const std::vector<std::size_t>& rows) {
     auto part = std::make_shared<KernelFactor>();
     part->phi = take_rows(factor.phi, rows);
     if (factor.psi.cols() > 0) part->psi = take_rows(factor.psi, rows);
-    return factor_times(std::move(part));
+    return device.is_cuda() ? factor_times_on(device, *part) : factor_times(std::move(part));
   };
 }
 
-void use_kernel(GwotProblem& problem, const Kernel& kernel) {
-  problem.times = kernel_operator({std::shared_ptr<void>(), &kernel});
-  problem.times_on = [&kernel](const std::vector<std::size_t>& rows) {
+void use_kernel(GwotProblem& problem, const Kernel& kernel, Device device) {
+  const std::shared_ptr<const DeviceKernel> whole = kernel_on_device(kernel, device);
+  problem.times = kernel_operator({std::shared_ptr<void>(), &kernel}, whole);
+  problem.times_on = [&kernel, whole](const std::vector<std::size_t>& rows) {
     const auto block = [&kernel, rows](std::span<const std::size_t> columns, std::size_t begin, std::size_t end,
                                        MatrixView<float> out) {
       std::vector<std::size_t> columns_there;
       for (const std::size_t c : columns) columns_there.push_back(rows[c]);
       evaluate_rows(kernel, columns_there, std::span(rows).subspan(begin, end - begin), out);
     };
-    return kernel_operator(make_kernel(rows.size(), block, kernel.definiteness(), kernel.expression()));
+    return kernel_operator(make_kernel(rows.size(), block, kernel.definiteness(), kernel.expression()),
+                           whole == nullptr ? nullptr : std::make_shared<const DeviceKernel>(*whole, rows));
   };
 }
 

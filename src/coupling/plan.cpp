@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <mutex>
 #include <numbers>
 #include <numeric>
 
@@ -15,15 +16,13 @@
 #include "cpfm/error.hpp"
 #include "cpfm/parallel.hpp"
 #include "cpfm/random.hpp"
+#include "cuda/plan.hpp"
 
 namespace cpfm {
 namespace {
 
 constexpr std::uint32_t kDrawStream = 0x64726177, kPairStream = 0x70616972;  // "draw", "pair"
 constexpr double kDrop = 1e-9;                                               // mass that a streaming pass may leave out
-// Truncation, and the limits of float, take it that rows have about their mass. One that has not (of a plan that is far
-// from its marginals) is computed by itself.
-bool has_its_mass(double total, double mass) { return total > 0.5 * mass && total < 2 * mass; }
 
 // Some targets against the tiles of the source they need, as a streaming pass shows them.
 template <class T>
@@ -149,6 +148,34 @@ Plan Plan::transposed() const {
   return other;
 }
 
+struct Plan::OnDevice {
+  Device device;
+  std::mutex building;
+  std::unique_ptr<DevicePlan> plan;
+};
+
+void Plan::use(Device device) {
+  on_device_.reset();
+  if (!device.is_cuda()) return;
+  on_device_ = std::make_shared<OnDevice>();
+  on_device_->device = device;
+}
+
+DevicePlan* Plan::device_plan() const {
+  if (!on_device_) return nullptr;
+  const std::lock_guard lock(on_device_->building);
+  if (!on_device_->plan) {
+    const PlanParts& parts = *parts_;
+    on_device_->plan = std::make_unique<DevicePlan>(
+        on_device_->device,
+        DevicePlan::Parts{parts.row_mass.size(), parts.column_mass.size(), static_cast<int>(dims_ - 1), parts.epsilon,
+                          parts.w.data(), parts.p.data(), parts.row_potential.data(), parts.row_mass.data(),
+                          parts.y.data(), parts.column_potential.data(), parts.column_mass.data(), kDrop,
+                          !float_suffices()});
+  }
+  return on_device_->plan.get();
+}
+
 std::vector<double> Plan::row(std::size_t i) const {
   if (i >= rows()) throw Error("plan", fmt::format("there is no row {}", i), fmt::format("0 to {}", rows() - 1));
   std::vector<double> chances(columns());
@@ -162,13 +189,23 @@ std::vector<double> Plan::row(std::size_t i) const {
   return chances;
 }
 
+void Plan::check_rows(std::span<const std::size_t> which) const {
+  for (const std::size_t i : which) {
+    if (i >= rows()) throw Error("plan", fmt::format("there is no row {}", i), fmt::format("0 to {}", rows() - 1));
+  }
+}
+
+// Where the terms of an exponent are large, float would round away more of it than matters.
+bool Plan::float_suffices() const {
+  constexpr double kFloatRounding = 6e-8, kTolerated = 1e-3;
+  return kFloatRounding * largest_term(sides_->data.coords, sides_->latent.coords, dims_) <= kTolerated;
+}
+
 // visit(PlanBlock) for every block of targets, on all threads. Targets and source lie along space-filling curves, so
 // that most tiles can be left out where ε is small.
 template <class Visit>
 void Plan::stream(std::span<const std::size_t> which, const Visit& visit) const {
-  for (const std::size_t i : which) {
-    if (i >= rows()) throw Error("plan", fmt::format("there is no row {}", i), fmt::format("0 to {}", rows() - 1));
-  }
+  check_rows(which);
   const std::size_t d = dims_ - 1;
   std::vector<std::size_t> every(columns());
   std::iota(every.begin(), every.end(), std::size_t{0});
@@ -204,23 +241,44 @@ void Plan::stream(std::span<const std::size_t> which, const Visit& visit) const 
       visit(block);
     });
   };
-  // Where the terms of an exponent are large, float would round away more of it than matters.
-  constexpr double kFloatRounding = 6e-8, kTolerated = 1e-3;
-  if (kFloatRounding * largest_term(targets().coords, sources().coords, dims_) <= kTolerated)
+  if (float_suffices())
     run(float());
   else
     run(double());
 }
 
 std::vector<std::uint32_t> Plan::draw(std::uint64_t seed, std::uint64_t index) const {
+  if (DevicePlan* const device = device_plan()) return draw_on(*device, {}, true, seed, index);
   std::vector<std::size_t> every(rows());
   std::iota(every.begin(), every.end(), std::size_t{0});
   return draw(every, seed, index);
 }
 
+// `all` stands for a list of every row.
+std::vector<std::uint32_t> Plan::draw_on(DevicePlan& device, std::span<const std::size_t> which, bool all,
+                                         std::uint64_t seed, std::uint64_t index) const {
+  check_rows(which);
+  const std::size_t count = all ? rows() : which.size();
+  std::vector<double> uniforms(count);
+  parallel_for(count, 4096, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t e = begin; e < end; ++e) uniforms[e] = Rng(seed, kDrawStream, index << 32 | e).uniform();
+  });
+  std::vector<std::uint32_t> drawn(count);
+  device.draw(transposed_, all ? nullptr : which.data(), count, uniforms.data(), drawn.data());
+  parallel_for(count, 64, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t e = begin; e < end; ++e) {
+      if (drawn[e] != DevicePlan::kUndrawn) continue;
+      Rng rng(seed, kDrawStream, index << 32 | e);
+      drawn[e] = static_cast<std::uint32_t>(rng.categorical(row(all ? e : which[e])));
+    }
+  });
+  return drawn;
+}
+
 // The sums of whole tiles are found by the fast loop; only the tile that holds the draw is looked into.
 std::vector<std::uint32_t> Plan::draw(std::span<const std::size_t> which, std::uint64_t seed,
                                       std::uint64_t index) const {
+  if (DevicePlan* const device = device_plan()) return draw_on(*device, which, false, seed, index);
   std::vector<std::uint32_t> drawn(which.size());
   stream(which, [&]<class T>(const PlanBlock<T>& block) {
     const std::size_t count = block.targets.count(), tiles = block.tiles.size();
@@ -278,6 +336,24 @@ FloatMatrix Plan::means(MatrixView<const float> values) const {
   if (values.rows != columns())
     throw Error("plan: values", fmt::format("there are {} rows for {} columns of the plan", values.rows, columns()));
   FloatMatrix means(rows(), values.cols);
+  const auto by_itself = [&](std::size_t i) {
+    const std::vector<double> chances = row(i);
+    std::vector<double> sum(values.cols);
+    for (std::size_t j = 0; j < chances.size(); ++j) {
+      for (std::size_t k = 0; k < values.cols; ++k) sum[k] += chances[j] * double(values(j, k));
+    }
+    for (std::size_t k = 0; k < values.cols; ++k) means(i, k) = static_cast<float>(sum[k]);
+  };
+  if (DevicePlan* const device = device_plan()) {
+    std::vector<unsigned char> lost(rows());
+    device->means(transposed_, values.data, values.cols, means.data(), lost.data());
+    parallel_for(rows(), 64, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) {
+        if (lost[i]) by_itself(i);
+      }
+    });
+    return means;
+  }
   std::vector<std::size_t> every(rows());
   std::iota(every.begin(), every.end(), std::size_t{0});
   stream(every, [&]<class T>(const PlanBlock<T>& block) {
@@ -302,12 +378,8 @@ FloatMatrix Plan::means(MatrixView<const float> values) const {
         }
       }
       if (!has_its_mass(total, targets().mass[i])) {
-        const std::vector<double> chances = row(i);
-        std::fill(sum.begin(), sum.end(), 0.0);
-        for (std::size_t j = 0; j < chances.size(); ++j) {
-          for (std::size_t k = 0; k < values.cols; ++k) sum[k] += chances[j] * double(values(j, k));
-        }
-        total = 1;
+        by_itself(i);
+        continue;
       }
       for (std::size_t k = 0; k < values.cols; ++k) means(i, k) = static_cast<float>(sum[k] / total);
     }
@@ -321,6 +393,10 @@ Plan::Top Plan::top(std::size_t k) const {
   require_memory(12.0 * static_cast<double>(rows()) * static_cast<double>(k), "plan: top",
                  fmt::format("a list of {} × {}", rows(), k));
   Top top{k, std::vector<std::uint32_t>(rows() * k), std::vector<double>(rows() * k)};
+  if (DevicePlan* const device = k <= DevicePlan::kMostTop ? device_plan() : nullptr) {
+    device->top(transposed_, k, top.index.data(), top.probability.data());
+    return top;
+  }
   parallel_for(rows(), 16, [&](std::size_t begin, std::size_t end) {
     std::vector<std::uint32_t> order(columns());
     for (std::size_t i = begin; i < end; ++i) {
@@ -367,20 +443,28 @@ Plan Plan::with_rows(std::span<const double> w, std::span<const double> p) const
   other.column_mass = parts_->column_mass;
   other.row_mass.assign(count, 1.0 / static_cast<double>(count));
   other.row_potential.resize(count);
-  const std::vector<double> coords = row_coords(w, p, d, parts_->epsilon);
-  const Side& latent = sides_->latent;
-  PairSide<double> source(latent.mass.size(), static_cast<int>(dims_)), targets(count, static_cast<int>(dims_));
-  for (std::size_t k = 0; k < dims_; ++k) {
-    for (std::size_t j = 0; j < source.count(); ++j)
-      source.coord(static_cast<int>(k))[j] = latent.coords[j * dims_ + k];
-    for (std::size_t i = 0; i < count; ++i) targets.coord(static_cast<int>(k))[i] = coords[i * dims_ + k];
+  if (DevicePlan* const device = device_plan()) {
+    device->log2_sums(w.data(), p.data(), count, other.row_potential.data());
+    for (std::size_t i = 0; i < count; ++i)
+      other.row_potential[i] = std::log2(other.row_mass[i]) - other.row_potential[i];
+  } else {
+    const std::vector<double> coords = row_coords(w, p, d, parts_->epsilon);
+    const Side& latent = sides_->latent;
+    PairSide<double> source(latent.mass.size(), static_cast<int>(dims_)), targets(count, static_cast<int>(dims_));
+    for (std::size_t k = 0; k < dims_; ++k) {
+      for (std::size_t j = 0; j < source.count(); ++j)
+        source.coord(static_cast<int>(k))[j] = latent.coords[j * dims_ + k];
+      for (std::size_t i = 0; i < count; ++i) targets.coord(static_cast<int>(k))[i] = coords[i * dims_ + k];
+    }
+    std::copy(latent.potential.begin(), latent.potential.end(), source.potential());
+    parallel_for(count, 8, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i)
+        other.row_potential[i] = std::log2(other.row_mass[i]) - safe_log2_sum(source, targets, i);
+    });
   }
-  std::copy(latent.potential.begin(), latent.potential.end(), source.potential());
-  parallel_for(count, 8, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i)
-      other.row_potential[i] = std::log2(other.row_mass[i]) - safe_log2_sum(source, targets, i);
-  });
-  return Plan(std::move(other));
+  Plan placed(std::move(other));
+  if (on_device_) placed.use(on_device_->device);
+  return placed;
 }
 
 }  // namespace cpfm

@@ -29,15 +29,45 @@ Sinkhorn::Sinkhorn(MatrixView<const float> y, std::vector<double> row_mass, std:
   CPFM_ASSERT(dim_ >= 1 && dim_ <= kMaxLatentDim, "latent points have 1 to 8 coordinates");
   for (const double mass : row_mass_) row_potential_.push_back(std::log2(mass));
   for (const double mass : column_mass_) column_potential_.push_back(std::log2(mass));
+  if (options_.device.is_cuda()) {
+    on_device_ = std::make_unique<DeviceSinkhorn>(
+        options_.device, DeviceSinkhorn::Problem{rows(), columns(), dim_, y_.data(), row_mass_.data(),
+                                                 column_mass_.data(), truncates() ? options_.drop : 0.0});
+    return;
+  }
   column_order_ = spatial_order({y_.data(), columns(), y.cols});
   row_order_.resize(rows());
   std::iota(row_order_.begin(), row_order_.end(), 0u);
+}
+
+Sinkhorn::~Sinkhorn() = default;
+
+// Sides of few points need no truncation.
+bool Sinkhorn::truncates() const { return options_.drop > 0 && std::min(rows(), columns()) >= kWorthTruncating; }
+
+void Sinkhorn::fetch_potentials() const {
+  if (!potentials_lag_) return;
+  on_device_->get_potentials(row_potential_.data(), column_potential_.data());
+  potentials_lag_ = false;
+}
+std::span<const double> Sinkhorn::row_potential() const {
+  fetch_potentials();
+  return row_potential_;
+}
+std::span<const double> Sinkhorn::column_potential() const {
+  fetch_potentials();
+  return column_potential_;
 }
 
 void Sinkhorn::set_potentials(std::span<const double> row, std::span<const double> column) {
   CPFM_ASSERT(row.size() == rows() && column.size() == columns(), "one potential per point");
   row_potential_.assign(row.begin(), row.end());
   column_potential_.assign(column.begin(), column.end());
+  potentials_lag_ = false;
+  if (on_device_)
+    on_device_->set_potentials(row_potential_.data(), column_potential_.data());
+  else if (epsilon_ > 0)
+    fill_sides();
 }
 
 void Sinkhorn::set_counters(std::uint64_t half_iterations, std::uint64_t pairs, std::uint64_t rescued) {
@@ -93,8 +123,16 @@ void Sinkhorn::fill(Sides<T>& sides) {
 void Sinkhorn::set_cost(std::span<const double> w, MatrixView<const double> p, double epsilon) {
   CPFM_ASSERT(w.size() == rows() && p.rows == rows() && p.cols == static_cast<std::size_t>(dim_),
               "one cost row per point");
-  if (epsilon_ != 0 && epsilon != epsilon_) {
-    const double factor = epsilon_ / epsilon;
+  const double factor = epsilon_ == 0 ? 1 : epsilon_ / epsilon;
+  if (on_device_) {
+    on_device_->set_cost(w.data(), p.data, epsilon, factor, options_.double_precision);
+    epsilon_ = epsilon;
+    w_.assign(w.begin(), w.end());
+    p_.assign(p.data, p.data + p.size());
+    potentials_lag_ = true;
+    return;
+  }
+  if (factor != 1) {
     const auto rescale = [&](std::vector<double>& potential, const std::vector<double>& mass) {
       for (std::size_t i = 0; i < potential.size(); ++i) {
         const double own = std::log2(mass[i]);
@@ -108,6 +146,10 @@ void Sinkhorn::set_cost(std::span<const double> w, MatrixView<const double> p, d
   w_.assign(w.begin(), w.end());
   p_.assign(p.data, p.data + p.size());
   if (options_.drop > 0) order_rows();
+  fill_sides();
+}
+
+void Sinkhorn::fill_sides() {
   if (options_.double_precision)
     fill(double_);
   else
@@ -189,7 +231,26 @@ double Sinkhorn::update(Sides<T>& sides, Side side, double relaxation, bool with
   return total.error;
 }
 
+double Sinkhorn::update_on_device(Side side, double relaxation, std::vector<double>* values) {
+  check_interrupt();
+  if (values != nullptr) values->resize(rows() * static_cast<std::size_t>(dim_ + 1));
+  const DeviceSinkhorn::Update update =
+      on_device_->update(side == Side::kRows, relaxation, values == nullptr ? nullptr : values->data());
+  account(update);
+  return update.error;
+}
+
+void Sinkhorn::account(const DeviceSinkhorn::Update& update) {
+  potentials_lag_ = true;
+  half_iterations_ += update.half_iterations;
+  pairs_ += update.pairs;
+  rescued_ += update.rescued;
+  dropped_ = update.dropped;
+  duality_gap_ = update.gap * epsilon_ * std::numbers::ln2;
+}
+
 double Sinkhorn::update(Side side, double relaxation, bool with_values) {
+  if (on_device_) return update_on_device(side, relaxation, with_values ? &sums_.values : nullptr);
   return options_.double_precision ? update(double_, side, relaxation, with_values)
                                    : update(single_, side, relaxation, with_values);
 }
@@ -206,7 +267,7 @@ double Sinkhorn::update_rows(PlanMoments& moments) {
   moments.second.resize(rows());
   moments.mean.resize(rows() * d);
   for (std::size_t at = 0; at < rows(); ++at) {
-    const std::size_t i = row_order_[at];
+    const std::size_t i = on_device_ ? at : row_order_[at];
     const double* values = &sums_.values[at * (d + 1)];
     moments.second[i] = values[0];
     std::copy_n(values + 1, d, &moments.mean[i * d]);
@@ -214,9 +275,31 @@ double Sinkhorn::update_rows(PlanMoments& moments) {
   return error;
 }
 
+InnerControl Sinkhorn::solve(double bound, int limit, bool relax) {
+  InnerControl control;
+  control.bound = bound;
+  control.limit = limit;
+  control.relax = relax;
+  if (on_device_) {
+    account(on_device_->solve(control, [] { check_interrupt(); }));
+    if (control.columns_are_off()) update_columns();
+    return control;
+  }
+  update_rows();  // a new cost moves every row by itself; columns feel only the average
+  while (!control.stop) {
+    control.after_columns(update_columns(control.relaxation));
+    if (control.stop) break;
+    update_rows(control.row_relaxation);
+    control.after_rows();
+  }
+  if (control.columns_are_off()) update_columns();
+  return control;
+}
+
 double Sinkhorn::entropy_term(const PlanMoments& moments) const {
   // Σ π log2 π = Σ_i μ_i F_i + Σ_j ν_j G_j + Σ_i <a_i, Σ_j π_ij b_j>; the last, times ε ln 2, is minus the cost of the
   // plan.
+  fetch_potentials();
   const auto d = static_cast<std::size_t>(dim_);
   double potentials = 0, cost = 0;
   for (std::size_t i = 0; i < rows(); ++i) {

@@ -4,12 +4,16 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "coupling/pair_sums.hpp"
 #include "coupling/truncation.hpp"
+#include "cpfm/device.hpp"
 #include "cpfm/matrix.hpp"
+#include "cuda/inner_control.hpp"
+#include "cuda/sinkhorn.hpp"
 
 namespace cpfm {
 
@@ -18,6 +22,7 @@ struct SinkhornOptions {
   bool double_precision = false;
   // Leave out tiles of pairs that hold at most this much mass in all; 0 computes every pair.
   double drop = 1e-7;
+  Device device = {};
 };
 
 // What one pass over all pairs tells of the present plan: rows are right (they sum to their masses) when it is taken.
@@ -31,6 +36,7 @@ class Sinkhorn {
   // y: m × d latent points; the masses are positive and sum to 1.
   Sinkhorn(MatrixView<const float> y, std::vector<double> row_mass, std::vector<double> column_mass,
            SinkhornOptions options = {});
+  ~Sinkhorn();
 
   std::size_t rows() const { return row_mass_.size(); }
   std::size_t columns() const { return column_mass_.size(); }
@@ -48,6 +54,10 @@ class Sinkhorn {
   // update_rows, with the moments of the plan it leads to.
   double update_rows(PlanMoments& moments);
 
+  // Half-iterations until the columns' error is at most `bound`, or `limit` iterations were made; see
+  // inner_control.hpp.
+  InnerControl solve(double bound, int limit, bool relax);
+
   // ε Σ_ij π_ij (log2 π_ij) ln 2 of a plan whose rows are right, from its moments and the column marginal found by the
   // update_columns before (which set it right).
   double entropy_term(const PlanMoments& moments) const;
@@ -61,8 +71,8 @@ class Sinkhorn {
   double dropped() const { return dropped_; }  // bound on the mass left out in the last half-iteration
 
   // In base 2, in the order of the rows and columns given.
-  std::span<const double> row_potential() const { return row_potential_; }
-  std::span<const double> column_potential() const { return column_potential_; }
+  std::span<const double> row_potential() const;
+  std::span<const double> column_potential() const;
   void set_potentials(std::span<const double> row, std::span<const double> column);
   void set_counters(std::uint64_t half_iterations, std::uint64_t pairs, std::uint64_t rescued);
   void set_bounds(double dropped, double duality_gap);
@@ -81,19 +91,27 @@ class Sinkhorn {
   double update(Side side, double relaxation, bool with_values);
   template <class T>
   double update(Sides<T>& sides, Side side, double relaxation, bool with_values);
+  void fill_sides();
+  bool truncates() const;
+  double update_on_device(Side side, double relaxation, std::vector<double>* values);
+  void account(const DeviceSinkhorn::Update& update);
+  void fetch_potentials() const;
   void order_rows();
   TileLists needed_tiles(Side side);
 
   int dim_ = 0;
   SinkhornOptions options_;
   double epsilon_ = 0;
-  std::vector<double> row_mass_, column_mass_, row_potential_, column_potential_;
-  std::vector<double> y_;                                // m × d
-  std::vector<double> w_, p_;                            // the cost, n and n × d
-  std::vector<std::uint32_t> row_order_, column_order_;  // position in the sides → row or column
+  std::vector<double> row_mass_, column_mass_;
+  mutable std::vector<double> row_potential_, column_potential_;  // may lag behind a device
+  std::vector<double> y_;                                         // m × d
+  std::vector<double> w_, p_;                                     // the cost, n and n × d
+  std::vector<std::uint32_t> row_order_, column_order_;           // position in the sides → row or column
   Sides<float> single_;
   Sides<double> double_;
-  PairSums sums_;  // in side order
+  PairSums sums_;                              // in side order
+  std::unique_ptr<DeviceSinkhorn> on_device_;  // null: on the CPU
+  mutable bool potentials_lag_ = false;
   std::uint64_t half_iterations_ = 0, pairs_ = 0, rescued_ = 0;
   double dropped_ = 0, duality_gap_ = 0;
 };

@@ -1,5 +1,3 @@
-// Hilbert's curve by Skilling's transpose algorithm ("Programming the Hilbert curve", 2004): coordinates of `bits` bits
-// are turned, in place, into the bits of the position, which are then interleaved into one 64-bit key.
 #include "coupling/spatial_order.hpp"
 
 #include <algorithm>
@@ -7,44 +5,14 @@
 #include <limits>
 #include <numeric>
 
+#include "base/hilbert.hpp"
 #include "cpfm/error.hpp"
 
 namespace cpfm {
-namespace {
-
-std::uint64_t hilbert_key(std::vector<std::uint32_t>& x, int bits) {
-  const std::size_t n = x.size();
-  const std::uint32_t top = 1u << (bits - 1);
-  for (std::uint32_t q = top; q > 1; q >>= 1) {  // undo excess work
-    const std::uint32_t below = q - 1;
-    for (std::size_t i = 0; i < n; ++i) {
-      if (x[i] & q) {
-        x[0] ^= below;
-      } else {
-        const std::uint32_t swapped = (x[0] ^ x[i]) & below;
-        x[0] ^= swapped;
-        x[i] ^= swapped;
-      }
-    }
-  }
-  for (std::size_t i = 1; i < n; ++i) x[i] ^= x[i - 1];  // Gray encode
-  std::uint32_t flips = 0;
-  for (std::uint32_t q = top; q > 1; q >>= 1) {
-    if (x[n - 1] & q) flips ^= q - 1;
-  }
-  for (std::uint32_t& coordinate : x) coordinate ^= flips;
-  std::uint64_t key = 0;
-  for (int bit = bits - 1; bit >= 0; --bit) {
-    for (std::size_t i = 0; i < n; ++i) key = key << 1 | (x[i] >> bit & 1u);
-  }
-  return key;
-}
-
-}  // namespace
 
 std::vector<std::uint32_t> spatial_order(MatrixView<const double> points) {
   CPFM_ASSERT(points.cols >= 1 && points.cols <= 8, "the curve is for 1 to 8 dimensions");
-  const int bits = std::min<int>(16, 64 / static_cast<int>(points.cols));
+  const int dim = static_cast<int>(points.cols), bits = hilbert_bits(dim);
   const double cells = std::ldexp(1.0, bits) - 1;
   std::vector<double> low(points.cols, std::numeric_limits<double>::infinity()), high(points.cols, -low[0]);
   const auto finite = [&](std::size_t i) {
@@ -66,7 +34,7 @@ std::vector<std::uint32_t> spatial_order(MatrixView<const double> points) {
       const double width = high[k] - low[k];
       cell[k] = width > 0 ? static_cast<std::uint32_t>((points(i, k) - low[k]) / width * cells) : 0;
     }
-    keys[i] = hilbert_key(cell, bits);
+    keys[i] = hilbert_key(cell.data(), dim, bits);
   }
   std::vector<std::uint32_t> order(points.rows);
   std::iota(order.begin(), order.end(), 0u);

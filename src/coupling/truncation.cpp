@@ -98,8 +98,7 @@ Truncated truncate(const std::vector<RunBounds>& targets, const std::vector<RunB
 }
 
 Truncated choose_tiles(const PlanPoints& rows, const PlanPoints& columns, int dim, bool rows_are_targets, double drop) {
-  constexpr std::size_t kWorthwhile = 2000;
-  if (drop <= 0 || rows.potential.size() < kWorthwhile || columns.potential.size() < kWorthwhile) return {};
+  if (drop <= 0 || rows.potential.size() < kWorthTruncating || columns.potential.size() < kWorthTruncating) return {};
   constexpr std::size_t kTile = PairSide<float>::kTile;
   const auto row_runs =
       bound_runs(rows.position, dim, rows.potential, rows.sharpness, rows_are_targets ? TileLists::kTargets : kTile);

@@ -25,6 +25,9 @@ struct RunBounds {
 std::vector<RunBounds> bound_runs(std::span<const double> position, int dim, std::span<const double> potential,
                                   std::span<const double> sharpness, std::size_t length);
 
+// Sides of fewer points need no truncation.
+inline constexpr std::size_t kWorthTruncating = 2000;
+
 struct Truncated {
   TileLists lists;
   double dropped = 0;  // at most so much mass is in the tiles left out

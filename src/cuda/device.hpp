@@ -14,7 +14,7 @@ struct CudaDevice {
 };
 
 struct CudaFacts {
-  std::string toolkit;  // version the kernels were compiled with, "13.0"
+  std::string toolkit;  // version the kernels were compiled with, "13.0"; empty: built without CUDA
   std::vector<CudaDevice> devices;
   std::string why_none;  // the driver's word when there is no device
 };

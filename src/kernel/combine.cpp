@@ -31,6 +31,10 @@ class Constant final : public SampleKernel {
   Definiteness negated() const override {
     return value_ <= 0 ? Definiteness::kPositive : Definiteness::kConditionallyPositive;
   }
+  bool describe(DeviceDescription&, std::vector<DeviceTerm>& terms) const override {
+    terms.push_back({value_, {}});
+    return true;
+  }
 
  private:
   double value_;
@@ -130,6 +134,24 @@ class Product final : public SampleKernel {
     return std::all_of(factors_.begin(), factors_.end(),
                        [](const SampleKernelPtr& factor) { return factor->extends(); });
   }
+  // Multiplied out.
+  bool describe(DeviceDescription& description, std::vector<DeviceTerm>& terms) const override {
+    std::vector<DeviceTerm> products{{weight_, {}}};
+    for (const SampleKernelPtr& factor : factors_) {
+      std::vector<DeviceTerm> others, longer;
+      if (!factor->describe(description, others)) return false;
+      for (const DeviceTerm& product : products) {
+        for (const DeviceTerm& other : others) {
+          longer.push_back({product.weight * other.weight, product.factors});
+          longer.back().factors.insert(longer.back().factors.end(), other.factors.begin(), other.factors.end());
+        }
+      }
+      if (longer.size() > DeviceDescription::kMostTerms) return false;
+      products = std::move(longer);
+    }
+    terms.insert(terms.end(), products.begin(), products.end());
+    return true;
+  }
 
  private:
   static bool is_sum(const SampleKernel& kernel);
@@ -212,6 +234,10 @@ class Sum final : public SampleKernel {
   std::span<const std::int64_t> groups() const override { return groups_; }
   bool extends() const override {
     return std::all_of(terms_.begin(), terms_.end(), [](const SampleKernelPtr& term) { return term->extends(); });
+  }
+  bool describe(DeviceDescription& description, std::vector<DeviceTerm>& terms) const override {
+    return std::all_of(terms_.begin(), terms_.end(),
+                       [&](const SampleKernelPtr& term) { return term->describe(description, terms); });
   }
 
  private:

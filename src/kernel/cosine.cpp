@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "kernel/arguments.hpp"
+#include "kernel/on_device.hpp"
 #include "kernel/points.hpp"
 
 namespace cpfm {
@@ -29,6 +30,11 @@ class Cosine final : public SampleKernel {
   void diagonal(std::span<float> out) const override { std::fill(out.begin(), out.end(), 1.0f); }
   std::string expression() const override { return "cosine"; }
   Definiteness definiteness() const override { return Definiteness::kPositive; }
+  bool describe(DeviceDescription& description, std::vector<DeviceTerm>& terms) const override {
+    const std::size_t table = points_.describe(description);
+    terms.push_back({1, {{DeviceFactor::Kind::kCosine, 0, table, add_scalars(description, inverse_)}}});
+    return true;
+  }
 
  private:
   Points points_;

@@ -1,5 +1,6 @@
 // euclidean2: |x - x'|². Its negative is the kernel of standard Gromov–Wasserstein, and conditionally positive.
 #include "kernel/arguments.hpp"
+#include "kernel/on_device.hpp"
 #include "kernel/points.hpp"
 
 namespace cpfm {
@@ -17,6 +18,12 @@ class Euclidean2 final : public SampleKernel {
   void diagonal(std::span<float> out) const override { std::fill(out.begin(), out.end(), 0.0f); }
   std::string expression() const override { return "euclidean2"; }
   Definiteness negated() const override { return Definiteness::kConditionallyPositive; }
+  bool describe(DeviceDescription& description, std::vector<DeviceTerm>& terms) const override {
+    const std::size_t table = points_.describe(description);
+    const std::size_t squares = add_scalars(description, points_.squares());
+    terms.push_back({1, {{DeviceFactor::Kind::kDistance2, 0, table, squares}}});
+    return true;
+  }
 
  private:
   Points points_;

@@ -1,9 +1,11 @@
 // The two ways to factor a kernel; factor_kernel() chooses and has checked the options.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "cpfm/kernel.hpp"
+#include "cuda/kernel_matrix.hpp"
 
 namespace cpfm {
 
@@ -12,12 +14,14 @@ struct Centring {
   std::vector<double> mean;
   double all = 0;
 
-  explicit Centring(const Kernel& kernel, Progress* progress);
+  // `on_device` is the kernel on a device, or null: the CPU sums it up.
+  Centring(const Kernel& kernel, const DeviceKernel* on_device, Progress* progress);
   double operator()(double value, std::size_t i, std::size_t j) const { return value - mean[i] - mean[j] + all; }
 };
 
-// Positive (`centring` null) and conditionally positive kernels.
-KernelFactor pivoted_cholesky(const Kernel& kernel, const Centring* centring, const FactorOptions& options,
+// Positive (`centring` null) and conditionally positive kernels; on the device where `on_device` is not null.
+KernelFactor pivoted_cholesky(const Kernel& kernel, const Centring* centring,
+                              std::shared_ptr<const DeviceKernel> on_device, const FactorOptions& options,
                               Progress* progress);
 
 // Kernels of unknown sign.

@@ -4,6 +4,7 @@
 #include "cpfm/error.hpp"
 #include "kernel/arguments.hpp"
 #include "kernel/dot_block.hpp"
+#include "kernel/on_device.hpp"
 #include "kernel/points.hpp"
 
 namespace cpfm {
@@ -30,6 +31,12 @@ class Heat final : public SampleKernel {
   void diagonal(std::span<float> out) const override { std::fill(out.begin(), out.end(), 1.0f); }
   std::string expression() const override { return fmt::format("heat(sigma={})", sigma_); }
   Definiteness definiteness() const override { return Definiteness::kPositive; }
+  bool describe(DeviceDescription& description, std::vector<DeviceTerm>& terms) const override {
+    const std::size_t table = points_.describe(description);
+    const std::size_t squares = add_scalars(description, points_.squares());
+    terms.push_back({1, {{DeviceFactor::Kind::kHeat, rate_, table, squares}}});
+    return true;
+  }
 
  private:
   Points points_;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "kernel/arguments.hpp"
+#include "kernel/on_device.hpp"
 
 namespace cpfm {
 namespace {
@@ -27,6 +28,10 @@ class Label final : public SampleKernel {
   Definiteness definiteness() const override { return Definiteness::kPositive; }
   std::span<const std::int64_t> groups() const override { return groups_; }
   bool is_indicator() const override { return true; }
+  bool describe(DeviceDescription& description, std::vector<DeviceTerm>& terms) const override {
+    terms.push_back({1, {{DeviceFactor::Kind::kLabel, 0, 0, 0, add_labels(description, groups_)}}});
+    return true;
+  }
 
  private:
   std::vector<std::int64_t> groups_;

@@ -19,6 +19,10 @@ class Linear final : public SampleKernel {
   }
   std::string expression() const override { return "linear"; }
   Definiteness definiteness() const override { return Definiteness::kPositive; }
+  bool describe(DeviceDescription& description, std::vector<DeviceTerm>& terms) const override {
+    terms.push_back({1, {{DeviceFactor::Kind::kDot, 0, points_.describe(description)}}});
+    return true;
+  }
 
  private:
   Points points_;

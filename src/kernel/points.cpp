@@ -12,6 +12,7 @@
 #include "cpfm/parallel.hpp"
 #include "cpfm/random.hpp"
 #include "kernel/dot_block.hpp"
+#include "kernel/on_device.hpp"
 #include "kernel/stream.hpp"
 
 namespace cpfm {
@@ -110,6 +111,10 @@ void Points::distances2(std::span<const std::size_t> columns, std::span<const st
       if (rows[r] == columns[c]) values[r] = 0;
     }
   }
+}
+
+std::size_t Points::describe(DeviceDescription& description) const {
+  return add_table(description, values_.data, values_.cols);
 }
 
 namespace {

@@ -27,6 +27,8 @@ class Points {
   void dots(std::span<const std::size_t> columns, std::span<const std::size_t> rows, MatrixView<float> out) const;
   // out(c, r) = |columns[c] - rows[r]|²; exactly 0 where both are the same sample.
   void distances2(std::span<const std::size_t> columns, std::span<const std::size_t> rows, MatrixView<float> out) const;
+  // The place of the points among the description's tables.
+  std::size_t describe(DeviceDescription& description) const;
 
  private:
   FloatMatrix centred_;

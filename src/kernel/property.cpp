@@ -7,6 +7,7 @@
 
 #include "base/text.hpp"
 #include "kernel/arguments.hpp"
+#include "kernel/on_device.hpp"
 
 namespace cpfm {
 namespace {
@@ -44,6 +45,13 @@ class PropertyKernel final : public SampleKernel {
   }
   Definiteness negated() const override {
     return form_ == Form::kAbs ? Definiteness::kConditionallyPositive : Definiteness::kUnknown;
+  }
+  bool describe(DeviceDescription& description, std::vector<DeviceTerm>& terms) const override {
+    const DeviceFactor::Kind kind = form_ == Form::kAbs      ? DeviceFactor::Kind::kAbs
+                                    : form_ == Form::kNegAbs ? DeviceFactor::Kind::kNegAbs
+                                                             : DeviceFactor::Kind::kExp;
+    terms.push_back({1, {{kind, rate_, 0, add_scalars(description, values_)}}});
+    return true;
   }
 
  private:

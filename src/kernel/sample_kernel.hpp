@@ -7,6 +7,7 @@
 #include <span>
 
 #include "cpfm/kernel.hpp"
+#include "cuda/kernel_matrix.hpp"
 
 namespace cpfm {
 
@@ -19,6 +20,9 @@ class SampleKernel : public Kernel {
   virtual Definiteness negated() const { return Definiteness::kUnknown; }
   // Whether K is 1 inside a group and 0 outside.
   virtual bool is_indicator() const { return false; }
+  // Appends terms that add up to K to `terms`, and what they read to the other members of `description`. False, with
+  // both in any state, where K is no sum of products of the functions that a device knows.
+  virtual bool describe(DeviceDescription& /*description*/, std::vector<DeviceTerm>& /*terms*/) const { return false; }
 
   void block(std::span<const std::size_t> columns, std::size_t begin, std::size_t end,
              MatrixView<float> out) const final;

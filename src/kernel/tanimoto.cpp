@@ -7,6 +7,7 @@
 
 #include "cpfm/parallel.hpp"
 #include "kernel/arguments.hpp"
+#include "kernel/on_device.hpp"
 
 namespace cpfm {
 namespace {
@@ -33,7 +34,8 @@ CommonBits common_bits() { return common_bits_anywhere; }
 class Tanimoto final : public SampleKernel {
  public:
   Tanimoto(const KernelSource& source, const Expression& call)
-      : words_((source.data.dim() + 63) / 64),
+      : samples_(source.data.samples),
+        words_((source.data.dim() + 63) / 64),
         bits_(source.data.size() * words_),
         counts_(source.data.size()),
         common_(common_bits()) {
@@ -77,8 +79,17 @@ class Tanimoto final : public SampleKernel {
   void diagonal(std::span<float> out) const override { std::fill(out.begin(), out.end(), 1.0f); }
   std::string expression() const override { return "tanimoto"; }
   Definiteness definiteness() const override { return Definiteness::kPositive; }
+  bool describe(DeviceDescription& description, std::vector<DeviceTerm>& terms) const override {
+    // Inner products of zeros and ones are exact in float while they are below 2^24.
+    if (samples_.cols() >= std::size_t{1} << 24) return false;
+    const std::size_t table = add_table(description, samples_.data(), samples_.cols());
+    const std::size_t counts = add_scalars(description, {counts_.begin(), counts_.end()});
+    terms.push_back({1, {{DeviceFactor::Kind::kTanimoto, 0, table, counts}}});
+    return true;
+  }
 
  private:
+  const FloatMatrix& samples_;
   std::size_t words_;
   std::vector<std::uint64_t> bits_;  // n × words_
   std::vector<unsigned> counts_;     // bits set in each row

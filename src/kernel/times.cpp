@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "cpfm/error.hpp"
+#include "kernel/on_device.hpp"
 #include "kernel/sample_kernel.hpp"
 #include "kernel/stream.hpp"
 
@@ -23,10 +24,7 @@ void check_count(std::size_t given, std::size_t wanted, const char* what) {
   if (given != wanted) throw Error(what, fmt::format("{} are given for a kernel on {} samples", given, wanted));
 }
 
-}  // namespace
-
-std::vector<double> kernel_times(const Kernel& kernel, MatrixView<const double> m, Progress* progress) {
-  check_count(m.rows, kernel.size(), "rows");
+std::vector<double> on_cpu(const Kernel& kernel, MatrixView<const double> m, Progress* progress) {
   const std::size_t d = m.cols;
   const std::vector<std::vector<std::size_t>> groups = group_members(kernel);
   std::vector<Task> tasks;
@@ -66,18 +64,48 @@ std::vector<double> kernel_times(const Kernel& kernel, MatrixView<const double> 
         for (std::size_t t = begin; t < end; ++t) run(tasks[t]);
       },
       "blocks");
+  return result;
+}
+
+std::vector<double> on_cuda(const DeviceKernel& kernel, MatrixView<const double> m, Progress* progress) {
+  constexpr std::uint64_t kSteps = 1000;
+  std::vector<double> result(m.size());
+  check_interrupt();
+  if (progress != nullptr) progress->start("kernel sums", kSteps, "steps");
+  kernel.times(m.data, m.cols, result.data(), [&](double done) {
+    check_interrupt();
+    if (progress != nullptr) progress->update(static_cast<std::uint64_t>(done * kSteps));
+  });
+  if (progress != nullptr) progress->finish();
+  return result;
+}
+
+}  // namespace
+
+std::vector<double> kernel_times_on(const Kernel& kernel, const DeviceKernel* on_device, MatrixView<const double> m,
+                                    Progress* progress) {
+  check_count(m.rows, kernel.size(), "rows");
+  const std::vector<double> result =
+      on_device == nullptr ? on_cpu(kernel, m, progress) : on_cuda(*on_device, m, progress);
   for (std::size_t i = 0; i < result.size(); ++i) {
     if (!std::isfinite(result[i])) {
-      throw Error(kernel.expression(), fmt::format("the sum over row {} of the kernel is {}", i / d + 1, result[i]),
+      throw Error(kernel.expression(),
+                  fmt::format("the sum over row {} of the kernel is {}", i / m.cols + 1, result[i]),
                   "kernel values must be finite, and the weights too");
     }
   }
   return result;
 }
 
-std::vector<double> kernel_times(const Kernel& kernel, std::span<const double> weights, Progress* progress) {
+std::vector<double> kernel_times(const Kernel& kernel, MatrixView<const double> m, Progress* progress, Device device) {
+  check_count(m.rows, kernel.size(), "rows");  // before anything is copied
+  return kernel_times_on(kernel, kernel_on_device(kernel, device).get(), m, progress);
+}
+
+std::vector<double> kernel_times(const Kernel& kernel, std::span<const double> weights, Progress* progress,
+                                 Device device) {
   check_count(weights.size(), kernel.size(), "weights");
-  return kernel_times(kernel, {weights.data(), weights.size(), 1}, progress);
+  return kernel_times(kernel, {weights.data(), weights.size(), 1}, progress, device);
 }
 
 }  // namespace cpfm
