@@ -38,15 +38,17 @@ struct DataOptions {
   double test_fraction = 0.2;
 
   void add_to(CLI::App& command);
+  // Whether it is one of them, DATA too.
+  static bool owns(const CLI::Option& option);
   // Reads, takes the part asked for, standardizes; `applied` gets how.
   Dataset load(const Context& context, Standardizer* applied = nullptr) const;
   // The same without the option --standardize, for commands whose model knows the scale.
   void add_unscaled_to(CLI::App& command);
+  // Options that mean nothing for what was read.
+  std::vector<const CLI::Option*> unused(const Dataset& data) const;
 
  private:
   void add_to(CLI::App& command, bool with_scale);
-  // Options that were given but mean nothing for what was read.
-  void warn_of_unused(const Dataset& data) const;
 
   const CLI::App* command_ = nullptr;
   std::string image_shape_, header_ = "auto", image_fit_ = "crop", image_color_ = "auto";
@@ -57,6 +59,8 @@ struct CoupleArguments {
   CoupleOptions options;
 
   void add_to(CLI::App& command);
+  // Whether it is one of them.
+  static bool owns(const CLI::Option& option);
   // What the library wants, for data of n samples.
   CoupleOptions resolve(const Context& context, std::size_t n) const;
 

@@ -1,16 +1,19 @@
 // cpfm evaluate MODEL DATA: how good a model is on data it has not seen, with the floor or the judge's own accuracy
 // beside every figure that has one.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 #include <functional>
 
+#include "base/log.hpp"
 #include "base/text.hpp"
 #include "checks.hpp"
 #include "cli.hpp"
 #include "cpfm/error.hpp"
 #include "cpfm/metric.hpp"
 #include "flow_library.hpp"
+#include "model_input.hpp"
 
 namespace cpfm::app {
 namespace {
@@ -37,21 +40,39 @@ struct Figure {
   Json json() const { return {{"mean", mean()}, {"sd", sd()}, {"runs", values.size()}}; }
 };
 
-std::vector<std::int32_t> own_ids(const Dataset& data, const Dataset& judge_data) {
-  std::vector<std::int32_t> ids;
-  for (const std::int32_t id : data.labels->ids) {
-    const auto& names = judge_data.labels->names;
-    const auto found =
-        id < 0 ? names.end() : std::find(names.begin(), names.end(), data.labels->names[static_cast<std::size_t>(id)]);
-    ids.push_back(found == names.end() ? -1 : static_cast<std::int32_t>(found - names.begin()));
+// The label of every sample as an index into the judge's classes; -1 where the judge has no such class.
+std::vector<std::int32_t> known_classes(const Dataset& data, const Dataset& judge_data) {
+  const std::vector<std::string>&mine = data.labels->names, &theirs = judge_data.labels->names;
+  std::vector<std::int32_t> id_of(mine.size(), -1);
+  std::vector<std::string> unknown;
+  for (std::size_t k = 0; k < mine.size(); ++k) {
+    const auto found = std::find(theirs.begin(), theirs.end(), mine[k]);
+    if (found == theirs.end())
+      unknown.push_back(printable(mine[k]));
+    else
+      id_of[k] = static_cast<std::int32_t>(found - theirs.begin());
   }
+  constexpr std::size_t kMost = 6;
+  const std::size_t shown = std::min(unknown.size(), kMost);
+  const std::string list =
+      fmt::format("{}{}", fmt::join(unknown.begin(), unknown.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
+                  unknown.size() > shown ? " …" : "");
+  if (unknown.size() == mine.size()) {
+    throw Error("--judge", fmt::format("{} has none of the classes of {}: {}", judge_data.source, data.source, list),
+                "a judge is trained on data of the same classes");
+  }
+  if (!unknown.empty())
+    log().warn("--judge: {} has no class {}; samples of it are not judged", judge_data.source, list);
+  std::vector<std::int32_t> ids;
+  for (const std::int32_t id : data.labels->ids) ids.push_back(id < 0 ? -1 : id_of[static_cast<std::size_t>(id)]);
   return ids;
 }
 
 void run(const Options& o, const DataOptions& data_options, const SampleArguments& sample, const Context& context) {
   FlowEntry& flow = flow_library();
-  const auto model = flow.load_model(o.model, sample.device);
-  const Dataset data = data_options.load(context);
+  const auto model = open_model(o.model, sample.device);
+  Dataset data = data_options.load(context);
+  match_columns(data, model->facts());
   const auto progress = context.progress();
   Figure mse, knn, kept_1nn, kept_net, w2;
   double floor = 0, judge_accuracy = 0, judge_1nn = 0;
@@ -69,10 +90,8 @@ void run(const Options& o, const DataOptions& data_options, const SampleArgument
     judge_options.part = data_options.part == "test" && o.judge_data == data_options.source ? "train" : "all";
     judging = judge_options.load(context);
     if (!judging->labels) throw Error("--judge", fmt::format("{} has no labels", o.judge_data));
-    if (judging->dim() != data.dim())
-      throw Error("--judge", fmt::format("{} has {} features, and {} has {}", o.judge_data, judging->dim(), data.source,
-                                         data.dim()));
-    wanted = own_ids(data, *judging);
+    match_columns(*judging, model->facts());
+    wanted = known_classes(data, *judging);
     judge = flow.train_classifier(*judging, {.seed = context.seed, .device = sample.device}, progress.get());
     judge_accuracy = agreement(judge->predict(data.samples.view()), wanted);
     judge_1nn =
@@ -143,7 +162,7 @@ void add_evaluate_command(CLI::App& app, Context& context) {
   const auto o = std::make_shared<Options>();
   const auto data_options = std::make_shared<DataOptions>();
   const auto sample = std::make_shared<SampleArguments>();
-  command->add_option("MODEL", o->model, "What 'cpfm fit' or 'cpfm train' wrote")->required();
+  add_model_argument(*command, o->model);
   data_options->add_unscaled_to(*command);
   command->add_option("--judge", o->judge_data, "Labelled originals to train a judge of classes on")
       ->option_text("DATA");

@@ -10,8 +10,8 @@
 #include "cli.hpp"
 #include "cpfm/error.hpp"
 #include "cpfm/metric.hpp"
-#include "flow_library.hpp"
 #include "map_view.hpp"
+#include "model_input.hpp"
 
 namespace cpfm::app {
 namespace {
@@ -70,7 +70,7 @@ std::vector<float> parse_point(const std::string& text, std::size_t dim) {
 }
 
 // Places from a file of any format; of a table as 'cpfm embed' writes it the columns y1, y2 … alone.
-FloatMatrix read_places(const std::string& file) {
+FloatMatrix read_places(const std::string& file, std::size_t dim) {
   Dataset table = [&] {
     ReadOptions options, with_labels;
     options.fewest = with_labels.fewest = 1;
@@ -88,12 +88,27 @@ FloatMatrix read_places(const std::string& file) {
     if (at == table.feature_names.end()) break;
     columns.push_back(static_cast<std::size_t>(at - table.feature_names.begin()));
   }
-  if (columns.empty()) return std::move(table.samples);
-  FloatMatrix places(table.size(), columns.size());
-  for (std::size_t i = 0; i < places.rows(); ++i) {
-    for (std::size_t k = 0; k < columns.size(); ++k) places(i, k) = table.samples(i, columns[k]);
+  std::string shape = fmt::format("{} x {}", table.size(), table.dim());
+  FloatMatrix places = std::move(table.samples);
+  if (!columns.empty()) {
+    shape = fmt::format("{} x {} (its columns y1 …)", places.rows(), columns.size());
+    FloatMatrix chosen(places.rows(), columns.size());
+    for (std::size_t i = 0; i < chosen.rows(); ++i) {
+      for (std::size_t k = 0; k < columns.size(); ++k) chosen(i, k) = places(i, columns[k]);
+    }
+    places = std::move(chosen);
+  } else if (table.image && table.image->channels == 1) {
+    // n x K x d, as 'cpfm embed --draws' writes it, reads as pictures: the K places of a sample follow each other.
+    const auto draws = static_cast<std::size_t>(table.image->height),
+               last = static_cast<std::size_t>(table.image->width);
+    shape = fmt::format("{} x {} x {}", places.rows(), draws, last);
+    places.reshape(places.rows() * draws, last);
   }
-  return places;
+  if (places.cols() == dim) return places;
+  throw Error("--y",
+              fmt::format("{} is {}, and the model's map has {} dimension{}", printable(file, 200), shape, dim,
+                          dim == 1 ? "" : "s"),
+              fmt::format("one place per row, n x {0}, or n x K x {0} as 'cpfm embed --draws K' writes it", dim));
 }
 
 }  // namespace
@@ -113,7 +128,7 @@ void add_embed_command(CLI::App& app, Context& context) {
   const auto o = std::make_shared<Options>();
   const auto data_options = std::make_shared<DataOptions>();
   const auto sample = std::make_shared<SampleArguments>();
-  command->add_option("MODEL", o->model, "What 'cpfm fit' or 'cpfm train' wrote")->required();
+  add_model_argument(*command, o->model);
   data_options->read.fewest = 1;
   data_options->add_unscaled_to(*command);
   command->add_option("-o,--output", o->out, "File to write: .npy, or .csv")->required()->option_text("FILE REQUIRED");
@@ -122,7 +137,7 @@ void add_embed_command(CLI::App& app, Context& context) {
                     ->type_name("K")
                     ->capture_default_str();
   command->add_flag("--mean", o->mean, "The mean of the draws (of 16, unless told) instead");
-  command->add_option("--density", o->density, "Also write log p(y|x) of each y to this .npy file")
+  command->add_option("--density", o->density, "Also write log p(y|x) of each y to this .npy file: n, or n x K")
       ->option_text("FILE");
   sample->add_to(*command);
   command->callback([=, &context] {
@@ -137,8 +152,9 @@ void add_embed_command(CLI::App& app, Context& context) {
       throw Error("--output", "several draws per sample do not fit a table", "name a .npy file, or add --mean");
     constexpr std::size_t kDrawsForMean = 16;
     const std::size_t count = o->mean && draws->count() == 0 ? kDrawsForMean : o->draws;
-    const auto model = flow_library().load_model(o->model, sample->device);
-    const Dataset data = data_options->load(context);
+    const auto model = open_model(o->model, sample->device);
+    Dataset data = data_options->load(context);
+    match_columns(data, model->facts());
     const auto progress = context.progress();
     const SampleOptions options = sample->resolve(context, progress.get());
     FloatMatrix y = model->embed(data.samples.view(), count, options);
@@ -164,11 +180,15 @@ void add_embed_command(CLI::App& app, Context& context) {
       result["density"] = o->density;
       result["mean_log_density"] = std::accumulate(logs.begin(), logs.end(), 0.0) / static_cast<double>(logs.size());
     }
-    if (context.json)
+    if (context.json) {
       context.print(result);
-    else
-      fmt::print("{}: {} x {}{}\n", printable(o->out, 200), data.size(), each > 1 ? fmt::format("{} x ", each) : "",
-                 y.cols());
+      return;
+    }
+    const std::string draws_text = each > 1 ? fmt::format(" x {}", each) : "";
+    fmt::print("{}: {}{} x {}\n", printable(o->out, 200), data.size(), draws_text, y.cols());
+    if (!o->density.empty())
+      fmt::print("{}: {}{}, log p(y|x), {:.4g} on average\n", printable(o->density, 200), data.size(), draws_text,
+                 result["mean_log_density"].get<double>());
   });
 }
 
@@ -187,16 +207,21 @@ void add_generate_command(CLI::App& app, Context& context) {
   };
   const auto o = std::make_shared<Options>();
   const auto sample = std::make_shared<SampleArguments>();
-  command->add_option("MODEL", o->model, "What 'cpfm fit' or 'cpfm train' wrote")->required();
+  add_model_argument(*command, o->model);
   command->add_option("-o,--output", o->out, "File to write: .npy, .csv, or .png for pictures")
       ->required()
       ->option_text("FILE REQUIRED");
-  command->add_option("--y", o->y, "File with one place per row")->option_text("FILE");
-  command->add_option("--at", o->at, "A place, as in 0.5,-1; may be repeated")
+  command->add_option("--y", o->y, "File with one place per row, or n x K x d as 'embed --draws' writes it")
+      ->option_text("FILE");
+  command->add_option("--at", o->at, "A place, a number for each dimension, as in 0.5,-1; may be repeated")
       ->option_text("a,b")
       ->allow_extra_args(false);
-  command->add_option("--grid", o->grid, "A grid of K x K places")->transform(whole_number(1, 1000))->type_name("K");
-  command->add_option("--range", o->range, "The grid covers [-r, r] in both directions")
+  command
+      ->add_option("--grid", o->grid,
+                   "A grid of K x K places in the first two dimensions of the map, 0 in any others; K places in one")
+      ->transform(whole_number(1, 1000))
+      ->type_name("K");
+  command->add_option("--range", o->range, "The grid covers [-r, r] in both dimensions")
       ->check(positive_number())
       ->capture_default_str();
   command->add_option("--each", o->each, "Samples for each place")
@@ -209,7 +234,7 @@ void add_generate_command(CLI::App& app, Context& context) {
     check_writable("--output", o->out);
     if ((o->grid > 0 ? 1 : 0) + (o->y.empty() ? 0 : 1) + (o->at.empty() ? 0 : 1) != 1)
       throw Error("--y, --at, --grid", "exactly one of them says where", "as in --grid 10");
-    const auto model = flow_library().load_model(o->model, sample->device);
+    const auto model = open_model(o->model, sample->device);
     const ModelFacts& facts = model->facts();
     FloatMatrix places;
     std::size_t columns = 0;
@@ -217,7 +242,7 @@ void add_generate_command(CLI::App& app, Context& context) {
       places = grid_places(o->grid, {{-o->range, o->range}, {-o->range, o->range}}, facts.latent_dim);
       columns = o->grid * o->each;
     } else if (!o->y.empty()) {
-      places = read_places(o->y);
+      places = read_places(o->y, facts.latent_dim);
       columns = o->each > 1 ? o->each : 0;
     } else {
       places = FloatMatrix(o->at.size(), facts.latent_dim);
@@ -253,7 +278,7 @@ void add_reconstruct_command(CLI::App& app, Context& context) {
   const auto o = std::make_shared<Options>();
   const auto data_options = std::make_shared<DataOptions>();
   const auto sample = std::make_shared<SampleArguments>();
-  command->add_option("MODEL", o->model, "What 'cpfm fit' or 'cpfm train' wrote")->required();
+  add_model_argument(*command, o->model);
   data_options->read.fewest = 1;
   data_options->add_unscaled_to(*command);
   command->add_option("-o,--output", o->out, "File to write: .npy, .csv, or .png of originals above reconstructions")
@@ -272,8 +297,9 @@ void add_reconstruct_command(CLI::App& app, Context& context) {
       check_extension("--png", o->png, {".png"});
       check_writable("--png", o->png);
     }
-    const auto model = flow_library().load_model(o->model, sample->device);
-    const Dataset data = data_options->load(context);
+    const auto model = open_model(o->model, sample->device);
+    Dataset data = data_options->load(context);
+    match_columns(data, model->facts());
     const auto progress = context.progress();
     const SampleOptions options = sample->resolve(context, progress.get());
     const FloatMatrix y = model->embed(data.samples.view(), 1, options);

@@ -1,9 +1,11 @@
 // cpfm train COUPLING DATA -o RUN: stage 2 alone. cpfm fit DATA -o RUN: both stages.
 #include <fmt/format.h>
 
+#include "base/log.hpp"
 #include "base/text.hpp"
 #include "checks.hpp"
 #include "cli.hpp"
+#include "config.hpp"
 #include "cpfm/error.hpp"
 #include "flow_library.hpp"
 #include "run_folder.hpp"
@@ -12,10 +14,11 @@ namespace cpfm::app {
 namespace fs = std::filesystem;
 namespace {
 
-std::string config_of(const CLI::App& command) {
-  const CLI::App* root = &command;
-  while (root->get_parent() != nullptr) root = root->get_parent();
-  return root->config_to_str();
+// What makes the run again: not that it was resumed, nor options that mean nothing for the data.
+std::string config_of(const CLI::App& command, const DataOptions& options, const Dataset& data) {
+  std::vector<const CLI::Option*> leave_out = options.unused(data);
+  leave_out.push_back(command.get_option("--resume"));
+  return config_text(*command.get_parent(), leave_out);
 }
 
 void finish(const Run& run, FlowEntry& flow, const Context& context) {
@@ -26,10 +29,15 @@ void finish(const Run& run, FlowEntry& flow, const Context& context) {
     print_run(run, result);
 }
 
-// The coupling of a run that is resumed, where it was finished for this data.
-bool can_reuse(const fs::path& file, const Dataset& data) {
-  std::error_code ignored;
-  return fs::exists(file, ignored) && Coupling::load(file).data_fingerprint == fingerprint(data);
+// Stage 1 goes where stage 2 does. Libtorch may know a GPU for which this build has no kernels of its own.
+Device coupling_device(const std::string& name) {
+  if (!name.starts_with("cuda")) return choose_device(name);
+  try {
+    return choose_device(name);
+  } catch (const Error& error) {
+    log().warn("the coupling is computed on the CPU: {}", error.problem());
+    return {};
+  }
 }
 
 }  // namespace
@@ -53,7 +61,7 @@ void add_train_command(CLI::App& app, Context& context) {
   command->add_flag("--resume", *resume, "Go on from RUN/checkpoint.cpfm");
   command->callback([=, &context] {
     FlowEntry& flow = flow_library();
-    const Coupling coupling = Coupling::load(*coupling_file);
+    Coupling coupling = Coupling::load(*coupling_file);
     Standardizer applied;
     const Dataset data = data_options->load(context, &applied);
     if (fingerprint(data) != coupling.data_fingerprint) {
@@ -61,9 +69,12 @@ void add_train_command(CLI::App& app, Context& context) {
                   "give the same DATA with the same --limit, --part, --labels, --property and --standardize");
     }
     const TrainOptions options = arguments->resolve(context, data, flow);
-    open_run_folder(*folder, *resume);
-    coupling.save(fs::path(*folder) / "coupling.cpfm");
-    finish({*folder, data, coupling, applied, options, arguments->pairs, *resume, config_of(*command)}, flow, context);
+    coupling.plan.use(coupling_device(options.device));
+    const std::string config = config_of(*command, *data_options, data);
+    if (!*resume) refuse_other_run(*folder, false);
+    require_same_coupling(*folder, coupling);
+    make_run_folder(*folder);
+    finish({*folder, data, coupling, applied, options, arguments->pairs, *resume, config}, flow, context);
   });
 }
 
@@ -90,24 +101,31 @@ void add_fit_command(CLI::App& app, Context& context) {
     const Dataset data = data_options->load(context, &applied);
     CoupleOptions couple_options = couple_arguments->resolve(context, data.size());
     const TrainOptions train_options = train_arguments->resolve(context, data, flow);
-    open_run_folder(*folder, *resume);
+    couple_options.device = coupling_device(train_options.device);
+    const std::string config = config_of(*command, *data_options, data);
+    if (*resume)
+      require_same_coupling(*folder, *command, config, fingerprint(data));
+    else
+      refuse_other_run(*folder, true);
+    make_run_folder(*folder);
     const fs::path file = fs::path(*folder) / "coupling.cpfm";
     const auto progress = context.progress();
-    const Coupling coupling = [&] {
-      if (*resume && can_reuse(file, data)) return Coupling::load(file);
+    Coupling coupling = [&] {
+      if (fs::exists(file)) return Coupling::load(file);
       couple_options.checkpoint = file.string() + ".partial";
       couple_options.resume = *resume && fs::exists(couple_options.checkpoint);
+      write_config(*folder, config);
       try {
         return couple(data, couple_options, progress.get());
       } catch (const Interrupted&) {
         throw Interrupted(fmt::format("{} holds the state; the same command with --resume goes on", *folder));
       }
     }();
-    coupling.save(file);
+    coupling.plan.use(couple_options.device);
+    if (!fs::exists(file)) coupling.save(file);
     std::error_code ignored;
     fs::remove(file.string() + ".partial", ignored);
-    finish({*folder, data, coupling, applied, train_options, train_arguments->pairs, *resume, config_of(*command)},
-           flow, context);
+    finish({*folder, data, coupling, applied, train_options, train_arguments->pairs, *resume, config}, flow, context);
   });
 }
 

@@ -52,10 +52,12 @@ std::string toml_value(const std::string& text) {
   return out + '"';
 }
 
-void append_section(const CLI::App& app, const std::string& section, std::string& out) {
+void append_section(const CLI::App& app, const std::string& section, const std::vector<const CLI::Option*>& leave_out,
+                    std::string& out) {
   std::string lines;
   for (const CLI::Option* option : app.get_options()) {
     if (!option->get_configurable() || option->get_single_name().empty()) continue;
+    if (std::find(leave_out.begin(), leave_out.end(), option) != leave_out.end()) continue;
     std::vector<std::string> values = option->results();
     if (is_flag(*option)) {
       if (option->count() > 0) lines += fmt::format("{} = {}\n", option->get_single_name(), option->as<bool>());
@@ -71,7 +73,7 @@ void append_section(const CLI::App& app, const std::string& section, std::string
   if (!lines.empty() && !section.empty()) out += fmt::format("\n[{}]\n", section);
   out += lines;
   for (const CLI::App* chosen : app.get_subcommands()) {
-    append_section(*chosen, section.empty() ? chosen->get_name() : section + "." + chosen->get_name(), out);
+    append_section(*chosen, section.empty() ? chosen->get_name() : section + "." + chosen->get_name(), leave_out, out);
   }
 }
 
@@ -278,10 +280,18 @@ std::vector<CLI::ConfigItem> TomlConfig::from_config(std::istream& input) const 
   return TomlReader(std::move(text), file, app_).read();
 }
 
-std::string TomlConfig::to_config(const CLI::App* app, bool, bool, std::string) const {
+std::string TomlConfig::to_config(const CLI::App* app, bool, bool, std::string) const { return config_text(*app); }
+
+std::string config_text(const CLI::App& app, const std::vector<const CLI::Option*>& leave_out) {
   std::string out;
-  append_section(*app, "", out);
+  append_section(app, "", leave_out, out);
   return out;
+}
+
+Settings read_settings(const std::string& text, const std::string& file, const CLI::App& app) {
+  Settings settings;
+  for (CLI::ConfigItem& item : TomlReader(text, file, app).read()) settings[item.fullname()] = std::move(item.inputs);
+  return settings;
 }
 
 }  // namespace cpfm::app

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -19,5 +21,12 @@ class TomlConfig final : public CLI::Config {
  private:
   const CLI::App& app_;
 };
+
+// The options in force for the chosen command, without some.
+std::string config_text(const CLI::App& app, const std::vector<const CLI::Option*>& leave_out = {});
+
+// A configuration as values by full name: "seed", "fit.latent". Throws as from_config() does.
+using Settings = std::map<std::string, std::vector<std::string>>;
+Settings read_settings(const std::string& text, const std::string& file, const CLI::App& app);
 
 }  // namespace cpfm::app

@@ -11,6 +11,7 @@
 namespace cpfm::app {
 namespace {
 
+constexpr const char *kWhat = "What matters, and the shape of the map", *kHow = "Solving";
 constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
 
 // One number per point; whether they are masses is for the library to say.
@@ -24,7 +25,7 @@ std::vector<double> read_weights(const char* option, const std::string& file, st
 }  // namespace
 
 void CoupleArguments::add_to(CLI::App& command) {
-  const char* what = "What matters, and the shape of the map";
+  const char* what = kWhat;
   command
       .add_option("--kernel", options.kernel,
                   "Likeness of samples: heat, label, property(NAME), tanimoto, linear, cosine, -euclidean2, knn(K), "
@@ -61,7 +62,7 @@ void CoupleArguments::add_to(CLI::App& command) {
       ->option_text("FILE")
       ->group(what);
 
-  const char* how = "Solving";
+  const char* how = kHow;
   GwotOptions& solver = options.solver;
   command
       .add_option("--epsilon", solver.epsilon,
@@ -116,6 +117,10 @@ void CoupleArguments::add_to(CLI::App& command) {
       ->capture_default_str()
       ->group(how);
   command.add_flag("--double", solver.double_precision, "Sum in double precision from the start")->group(how);
+}
+
+bool CoupleArguments::owns(const CLI::Option& option) {
+  return option.get_group() == kWhat || option.get_group() == kHow;
 }
 
 CoupleOptions CoupleArguments::resolve(const Context& context, std::size_t n) const {

@@ -14,6 +14,8 @@
 namespace cpfm::app {
 namespace {
 
+constexpr const char *kSource = "DATA", *kGroup = "Reading DATA";
+
 // "3x32x32" or "28x28"
 ImageShape parse_image_shape(const std::string& text) {
   std::vector<int> sides;
@@ -55,8 +57,8 @@ void DataOptions::add_unscaled_to(CLI::App& command) { add_to(command, false); }
 
 void DataOptions::add_to(CLI::App& command, bool with_scale) {
   command_ = &command;
-  command.add_option("DATA", source, "A file or folder, - for CSV on stdin, or the built-in digits")->required();
-  const char* group = "Reading DATA";
+  command.add_option(kSource, source, "A file or folder, - for CSV on stdin, or the built-in digits")->required();
+  const char* group = kGroup;
   command.add_option("--labels", read.labels, "Classes: a column of DATA (name or number), obs:NAME, or a file")
       ->group(group);
   command.add_option("--property", read.properties, "A measured quantity, named as labels are; may be repeated")
@@ -97,15 +99,20 @@ void DataOptions::add_to(CLI::App& command, bool with_scale) {
       ->group(group);
 }
 
-void DataOptions::warn_of_unused(const Dataset& data) const {
-  const auto warn = [&](const char* option, bool applies) {
-    if (!applies && command_->get_option(option)->count() > 0)
-      log().warn("{} means nothing for {}: its format is {}", option, data.source, data.format);
+bool DataOptions::owns(const CLI::Option& option) {
+  return option.get_group() == kGroup || option.get_name() == kSource;
+}
+
+std::vector<const CLI::Option*> DataOptions::unused(const Dataset& data) const {
+  std::vector<const CLI::Option*> options;
+  const auto look = [&](const char* option, bool applies) {
+    if (!applies) options.push_back(command_->get_option(option));
   };
   const bool pictures = data.format == "image folder";
-  warn("--key", data.format == "npz" || data.format == "hdf5" || data.format == "h5ad");
-  warn("--header", data.format == "csv");
-  for (const char* option : {"--image-size", "--image-fit", "--image-color"}) warn(option, pictures);
+  look("--key", data.format == "npz" || data.format == "hdf5" || data.format == "h5ad");
+  look("--header", data.format == "csv");
+  for (const char* option : {"--image-size", "--image-fit", "--image-color"}) look(option, pictures);
+  return options;
 }
 
 Dataset DataOptions::load(const Context& context, Standardizer* applied) const {
@@ -126,7 +133,11 @@ Dataset DataOptions::load(const Context& context, Standardizer* applied) const {
   Dataset data = read_dataset(source, options);
   log().debug("{}: {} x {} read as {} in {:.3f} s", data.source, data.size(), data.dim(), data.format,
               std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-  warn_of_unused(data);
+  for (const CLI::Option* option : unused(data)) {
+    // A default asks for nothing, wherever it was written down.
+    if (option->count() > 0 && option->results()[0] != option->get_default_str())
+      log().warn("{} means nothing for {}: its format is {}", option->get_name(), data.source, data.format);
+  }
   // The scale is the training part's, whichever part is taken: that is what a model would have seen.
   Standardizer scale;
   if (part == "all") {

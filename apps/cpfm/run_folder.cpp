@@ -1,14 +1,18 @@
 #include "run_folder.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 
 #include "base/atomic_file.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "config.hpp"
 #include "cpfm/error.hpp"
+#include "cpfm/model.hpp"
 #include "run_report.hpp"
 
 namespace cpfm::app {
@@ -34,6 +38,43 @@ class Metrics {
   std::ofstream out_;
 };
 
+constexpr const char *kCoupling = "coupling.cpfm", *kPartial = "coupling.cpfm.partial", *kConfig = "config.toml";
+
+bool is_there(const fs::path& file) {
+  std::error_code ignored;
+  return fs::exists(file, ignored);
+}
+
+// " at step 120", or nothing where the file does not tell.
+std::string step_of(const fs::path& checkpoint) {
+  try {
+    return fmt::format(" at step {}",
+                       Json::parse(TensorFile::open(checkpoint).metadata("state")).at("steps").get<std::uint64_t>());
+  } catch (const Error&) {
+  } catch (const Json::exception&) {
+  }
+  return {};
+}
+
+// What the run in a folder was made of, by its coupling, finished or not; nothing where there is none.
+std::optional<std::uint64_t> data_of_run(const fs::path& folder) {
+  if (is_there(folder / kCoupling)) return Coupling::load(folder / kCoupling).data_fingerprint;
+  if (!is_there(folder / kPartial)) return std::nullopt;
+  try {
+    const Json run = Json::parse(TensorFile::open(folder / kPartial).metadata("run"));
+    return std::stoull(run.at("data").get<std::string>(), nullptr, 16);
+  } catch (const std::exception&) {  // couple() will say what is wrong with it
+    return std::nullopt;
+  }
+}
+
+// Tells a coupling of the same data from another.
+std::string identity(const Coupling& coupling) {
+  const CoupleSummary& summary = coupling.summary;
+  return fmt::format("{} to {}, {:016x} at {:.9g}", summary.kernel, summary.latent, coupling.data_fingerprint,
+                     summary.objective);
+}
+
 Standardizer network_scale(const Dataset& data) {
   // Pictures whose black and white are known to [-1, 1]; pictures without, and tables, feature by feature.
   return Standardizer::fit(data, data.image && data.value_range ? Standardize::kImage : Standardize::kZscore);
@@ -48,16 +89,85 @@ PairSampler pair_sampler(const Run& run, Progress* progress) {
 
 }  // namespace
 
-void open_run_folder(const fs::path& folder, bool resume) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (!fs::is_directory(folder))
+void refuse_other_run(const fs::path& folder, bool couples) {
+  const auto refuse = [&](const std::string& holds, const char* remedy) {
+    throw Error("--output", fmt::format("{} holds {}", printable(folder.string(), 200), holds), remedy);
+  };
+  const char* go_on = "go on with --resume, or name another folder";
+  if (is_there(folder / "model.cpfm"))
+    refuse("a finished run", "name another folder, or go on training it with --resume and a larger budget");
+  if (is_there(folder / "checkpoint.cpfm")) refuse("an interrupted run" + step_of(folder / "checkpoint.cpfm"), go_on);
+  if (is_there(folder / kPartial)) refuse("an interrupted run of 'cpfm fit', which was still coupling", go_on);
+  if (couples && is_there(folder / kCoupling)) refuse("a coupling that was not trained on to the end", go_on);
+}
+
+void require_same_coupling(const fs::path& folder, const CLI::App& command, const std::string& config,
+                           std::uint64_t data_fingerprint) {
+  const std::string shown = printable(folder.string(), 200), file = (folder / kConfig).string();
+  if (!is_there(file)) {
+    if (!is_there(folder / kCoupling)) return;
+    throw Error("--resume", fmt::format("{} holds no {}, so how its coupling was made is not known", shown, kConfig),
+                "name another folder, or train on the coupling alone with 'cpfm train'");
+  }
+  const bool begun =
+      is_there(folder / kCoupling) || is_there(folder / kPartial) || is_there(folder / "checkpoint.cpfm");
+  if (!begun) return;
+  std::ifstream in(file);
+  const std::string saved{std::istreambuf_iterator<char>(in), {}};
+  const Settings here = read_settings(config, "options", *command.get_parent());
+  const Settings there = read_settings(saved, file, *command.get_parent());
+  const std::string section = command.get_name() + ".";
+  const auto of_command = [&](const auto& entry) { return entry.first.starts_with(section); };
+  if (std::none_of(there.begin(), there.end(), of_command)) {
+    throw Error("--resume", fmt::format("{} does not hold a run of 'cpfm {}'", shown, command.get_name()),
+                "go on with the command that made it, or name another folder");
+  }
+  std::string differing;
+  const auto compare = [&](const CLI::Option& option, const std::string& name) {
+    const auto value = [&](const Settings& settings) {
+      const auto found = settings.find(name);
+      if (found == settings.end()) return std::string(option.get_expected_max() == 0 ? "false" : "not given");
+      return fmt::format("{}", fmt::join(found->second, ", "));
+    };
+    const std::string mine = value(here), theirs = value(there);
+    double a = 0, b = 0;
+    if (mine == theirs || (parse_number(mine, a) && parse_number(theirs, b) && a == b)) return;
+    differing += fmt::format("{}{} is {} here and was {}", differing.empty() ? "" : ", ", option.get_single_name(),
+                             printable(mine), printable(theirs));
+  };
+  // The same data may be read with other options; what other data was read with is worth telling.
+  const std::optional<std::uint64_t> saved_data = data_of_run(folder);
+  const bool other_data = saved_data && *saved_data != data_fingerprint;
+  for (const CLI::Option* option : command.get_options()) {
+    if (CoupleArguments::owns(*option) || (other_data && DataOptions::owns(*option)))
+      compare(*option, section + option->get_single_name());
+  }
+  compare(*command.get_parent()->get_option("--seed"), "seed");
+  if (differing.empty() && !other_data) return;
+  const char* remedy = "give the same data and options to go on, or name another folder for a new run";
+  if (differing.empty()) throw Error("--resume", fmt::format("{} was made of other data", shown), remedy);
+  throw Error("--resume", fmt::format("{} in {}", differing, shown), remedy);
+}
+
+void require_same_coupling(const fs::path& folder, const Coupling& coupling) {
+  const fs::path file = folder / kCoupling;
+  if (!is_there(file) || identity(Coupling::load(file)) == identity(coupling)) return;
+  throw Error("--output", fmt::format("{} holds another coupling", printable(folder.string(), 200)),
+              fmt::format("name another folder, or train on {}", printable(file.string(), 200)));
+}
+
+void make_run_folder(const fs::path& folder) {
+  std::error_code ignored;
+  fs::create_directories(folder, ignored);
+  if (!fs::is_directory(folder, ignored))
     throw Error("--output", fmt::format("{} is not a folder that could be made", printable(folder.string(), 200)),
                 "name a folder for the run");
-  if (!resume && fs::exists(folder / "model.cpfm", error)) {
-    throw Error("--output", fmt::format("{} holds a finished run", printable(folder.string(), 200)),
-                "name another folder, or go on training it with --resume and a larger budget");
-  }
+}
+
+void write_config(const fs::path& folder, const std::string& config) {
+  AtomicFile file(folder / kConfig);
+  file.write(config);
+  file.commit();
 }
 
 RunResult train_run(const Run& run, FlowEntry& flow, const Context& context) {
@@ -72,8 +182,7 @@ RunResult train_run(const Run& run, FlowEntry& flow, const Context& context) {
   data.samples = samples.view();
   data.image = run.data.image;
   data.latent = run.coupling.latent.view();
-  data.identity = fmt::format("{:016x} coupled to {:.9g} ({})", run.coupling.data_fingerprint,
-                              run.coupling.summary.objective, run.pairs);
+  data.identity = {fmt::format("{:016x}", run.coupling.data_fingerprint), identity(run.coupling), run.pairs};
   data.pairs = [&](std::uint64_t epoch) {
     std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs;
     for (const PairSampler::Pair& pair : sampler.epoch(context.seed, epoch))
@@ -82,14 +191,10 @@ RunResult train_run(const Run& run, FlowEntry& flow, const Context& context) {
   };
   const auto trainer = flow.make_trainer(data, run.options);
   const fs::path checkpoint = run / "checkpoint.cpfm";
-  std::error_code ignored;
-  const bool go_on = run.resume && fs::exists(checkpoint, ignored);
+  const bool go_on = run.resume && is_there(checkpoint);
   if (go_on) trainer->load_checkpoint(checkpoint);
-  if (!run.config.empty()) {
-    AtomicFile file(run / "config.toml");
-    file.write(run.config);
-    file.commit();
-  }
+  write_config(run.folder, run.config);
+  if (!is_there(run / kCoupling)) run.coupling.save(run / kCoupling);
   Metrics metrics(run / "metrics.jsonl", go_on);
   try {
     trainer->run(

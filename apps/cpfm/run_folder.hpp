@@ -23,14 +23,27 @@ struct Run {
   std::filesystem::path operator/(const char* name) const { return folder / name; }
 };
 
-// Creates the folder; refuses one that holds a finished model unless resuming.
-void open_run_folder(const std::filesystem::path& folder, bool resume);
+// What may be done in a folder is decided before anything in it is written. Each throws cpfm::Error and writes nothing.
+
+// Without --resume: refuses a folder that holds a run, finished or interrupted; a coupling alone is one to a command
+// that couples.
+void refuse_other_run(const std::filesystem::path& folder, bool couples);
+// 'fit --resume': refuses data and options of the coupling that are not those of the run in the folder. `config` is
+// what config.toml would be now.
+void require_same_coupling(const std::filesystem::path& folder, const CLI::App& command, const std::string& config,
+                           std::uint64_t data_fingerprint);
+// 'train': refuses a folder that holds another coupling.
+void require_same_coupling(const std::filesystem::path& folder, const Coupling& coupling);
+
+void make_run_folder(const std::filesystem::path& folder);
+// config.toml tells how the coupling that is made, or lies, beside it is made.
+void write_config(const std::filesystem::path& folder, const std::string& config);
 
 struct RunResult {
   TrainState state;
   Json numbers;  // for --json and the report
 };
-// Trains, writes the model and the report.
+// Trains, writes the model and the report. Whatever is refused is refused before anything is written.
 RunResult train_run(const Run& run, FlowEntry& flow, const Context& context);
 void print_run(const Run& run, const RunResult& result);
 

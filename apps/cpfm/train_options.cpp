@@ -1,5 +1,6 @@
 // The options of stage 2, shared by every command that trains, and those of sampling.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <limits>
 
@@ -155,6 +156,16 @@ TrainOptions TrainArguments::resolve(const Context& context, const Dataset& data
     throw Error("--preset",
                 fmt::format("{} is for pictures, and {} holds vectors of {}", preset, data.source, data.dim()),
                 "--preset table, or --image CxHxW where rows are pictures");
+  }
+  const bool unet = network.kind == "unet";
+  const std::vector<const char*> of_mlp{"--width", "--depth"};
+  const std::vector<const char*> of_unet{"--model-channels", "--num-res-blocks", "--channel-mult",
+                                         "--attention-resolutions", "--num-heads"};
+  for (const char* name : unet ? of_mlp : of_unet) {
+    if (given(name)) {
+      throw Error(name, fmt::format("means nothing for a network of kind {} (preset {})", network.kind, preset),
+                  fmt::format("its size is set by {}", fmt::join(unet ? of_unet : of_mlp, ", ")));
+    }
   }
   const auto take = [&](const char* name, auto NetworkOptions::*field) {
     if (given(name)) network.*field = options.network.*field;

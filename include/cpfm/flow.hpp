@@ -85,7 +85,12 @@ struct TrainData {
   MatrixView<const float> latent;  // m × d
   // Pairs (sample, latent point) of an epoch; called from another thread while the previous epoch runs.
   std::function<std::vector<std::pair<std::uint32_t, std::uint32_t>>(std::uint64_t epoch)> pairs;
-  std::string identity;  // of samples and pairs, so that a checkpoint is not continued with others
+  // Texts that tell these samples, their coupling and the way pairs are drawn from it from others, so that a checkpoint
+  // is not continued with those.
+  struct Identity {
+    std::string data, coupling, pairs;
+  };
+  Identity identity;
 };
 
 // What a model remembers besides its weights.

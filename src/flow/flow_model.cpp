@@ -115,12 +115,7 @@ class TorchFlowModel final : public FlowModel {
  private:
   void check_samples(MatrixView<const float> samples) const {
     if (samples.cols != facts_.dim) {
-      const auto text = [&](std::size_t dim) {
-        return facts_.image ? fmt::format("{} features ({} x {} x {})", dim, facts_.image->channels,
-                                          facts_.image->height, facts_.image->width)
-                            : fmt::format("{} features", dim);
-      };
-      throw Error("data", fmt::format("has {} features, and the model was made for {}", samples.cols, text(facts_.dim)),
+      throw Error("data", fmt::format("has {} features, and the model was made for {}", samples.cols, facts_.dim),
                   "give data of the same kind");
     }
   }

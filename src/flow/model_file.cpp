@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <array>
+#include <fstream>
+
 #include "cpfm/error.hpp"
 #include "cpfm/model.hpp"
 #include "flow/options_json.hpp"
@@ -20,6 +23,21 @@ void load_tensor(const TensorFile& file, const std::string& name, torch::Tensor 
   to.copy_(from_tensor_view(from));
   if (!torch::isfinite(to).all().item<bool>())
     throw Error(fmt::format("tensor '{}'", name), "holds numbers that are not finite", "the file is damaged");
+}
+
+// A file of another kind is not a damaged one: a tensor file has the brace of its header behind 8 bytes of length.
+TensorFile open_tensors(const std::filesystem::path& path) {
+  try {
+    return TensorFile::open(path);
+  } catch (const Error&) {
+    std::error_code ignored;
+    if (!std::filesystem::is_regular_file(path, ignored)) throw;
+    std::ifstream in(path, std::ios::binary);
+    std::array<char, 9> start{};
+    if (!in) throw;
+    if (in.read(start.data(), start.size()) && start.back() == '{') throw;
+    throw Error(path.string(), "is not a cpfm model", "make one with 'cpfm fit' or 'cpfm train'");
+  }
 }
 
 void check_facts(const ModelFacts& facts) {
@@ -70,12 +88,12 @@ void write_model(const std::filesystem::path& file, const ModelFacts& facts, con
 }
 
 LoadedModel read_model(const std::filesystem::path& path) {
-  const TensorFile file = TensorFile::open(path);
+  const TensorFile file = open_tensors(path);
   const auto kind = file.metadata().find("cpfm.kind");
   if (kind == file.metadata().end() || kind->second != kKind) {
     throw Error(
         path.string(),
-        kind == file.metadata().end() ? "is no model of cpfm" : fmt::format("is a {}, not a model", kind->second),
+        kind == file.metadata().end() ? "is not a cpfm model" : fmt::format("is a {}, not a model", kind->second),
         "make one with 'cpfm fit' or 'cpfm train'");
   }
   LoadedModel model;

@@ -118,15 +118,29 @@ ModelFacts facts_from_json(const Json& json) {
   return f;
 }
 
+namespace {
+
+// As on the command line: "learning-rate".
+std::string option_name(std::string key) {
+  std::replace(key.begin(), key.end(), '_', '-');
+  return key;
+}
+
+std::string shown(const Json& value) {
+  return value.is_null() ? "unknown" : value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+}  // namespace
+
 std::string differences(const Json& mine, const Json& theirs, const std::vector<std::string>& may_differ) {
   std::string text;
   for (const auto& [key, value] : mine.items()) {
     if (std::find(may_differ.begin(), may_differ.end(), key) != may_differ.end()) continue;
     const Json other = theirs.is_object() && theirs.contains(key) ? theirs[key] : Json();
     if (other == value) continue;
-    const std::string inner = value.is_object()
-                                  ? differences(value, other, may_differ)
-                                  : fmt::format("{} is {} here and was {}", key, value.dump(), other.dump());
+    const std::string inner =
+        value.is_object() ? differences(value, other, may_differ)
+                          : fmt::format("{} is {} here and was {}", option_name(key), shown(value), shown(other));
     if (!inner.empty()) text += (text.empty() ? "" : ", ") + inner;
   }
   return text;

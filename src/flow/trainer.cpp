@@ -111,8 +111,12 @@ class TorchTrainer final : public Trainer {
 
   void run(const std::filesystem::path& checkpoint, const std::function<void(const TrainState&)>& report,
            Progress* progress) override {
-    const std::uint64_t total = total_steps();
-    if (progress != nullptr) progress->start("train", total, "steps");
+    // What was done before counts for neither the share nor the rate.
+    const std::uint64_t total = total_steps(), before = state_.steps;
+    if (progress != nullptr) {
+      progress->start(before > 0 ? fmt::format("train from step {}", before) : "train",
+                      total > before ? total - before : 0, "steps");
+    }
     double last_report = now(), last_save = now();
     std::uint64_t reported_steps = state_.steps;
     const auto tell = [&] {
@@ -125,9 +129,9 @@ class TorchTrainer final : public Trainer {
       last_report = time;
       if (report) report(state_);
       if (progress != nullptr) {
-        progress->update(total > 0 ? state_.steps : 0,
-                         fmt::format("loss x {:.4f} y {:.4f}, {:.0f} images/s{}", state_.loss_x, state_.loss_y,
-                                     state_.images_per_second, minutes_left()));
+        progress->update(state_.steps - before,
+                         fmt::format("loss x {:.4f} y {:.4f}, {:.0f} {}/s{}", state_.loss_x, state_.loss_y,
+                                     state_.images_per_second, data_.image ? "images" : "samples", minutes_left()));
       }
       reset_sums();
     };
@@ -186,12 +190,10 @@ class TorchTrainer final : public Trainer {
     const Json theirs = Json::parse(file.metadata("options"), nullptr, false);
     const Json data = Json::parse(file.metadata("data"), nullptr, false);
     const Json state = Json::parse(file.metadata("state"), nullptr, false);
-    std::string differing = differences(data_identity(), data, {});
-    const std::string options = differences(to_json(options_), theirs, kMayChange);
-    if (!options.empty()) differing += (differing.empty() ? "" : ", ") + options;
+    const std::string differing = other_run(data, theirs);
     if (!differing.empty())
       throw Error(path.string(), "belongs to another run: " + differing,
-                  "give the same data and options, or start anew");
+                  "give the same data and options to go on; to start anew, name another folder or remove this one");
     const auto read = [&](const char* prefix, torch::Tensor& flat) {
       for (const FlatParameters::Entry& entry : parameters_->entries()) {
         const std::string name = fmt::format("{}.{}", prefix, entry.name);
@@ -399,11 +401,28 @@ class TorchTrainer final : public Trainer {
   }
 
   Json data_identity() const {
-    return {{"samples", data_.samples.rows},
-            {"features", data_.samples.cols},
-            {"latent points", data_.latent.rows},
-            {"latent dimensions", data_.latent.cols},
-            {"data", data_.identity}};
+    return {{"data", {{"samples", data_.samples.rows}, {"features", data_.samples.cols}, {"is", data_.identity.data}}},
+            {"coupling",
+             {{"points", data_.latent.rows}, {"dimensions", data_.latent.cols}, {"is", data_.identity.coupling}}},
+            {"pairs", data_.identity.pairs}};
+  }
+
+  // In plain words what tells a saved run from this one; empty when nothing does.
+  std::string other_run(const Json& data, const Json& options) const {
+    if (!data.is_object()) return "what it was made of cannot be read";
+    const Json mine = data_identity();
+    const auto differs = [&](const char* key) { return mine.at(key) != data.value(key, Json()); };
+    std::string text;
+    const auto add = [&](const std::string& more) {
+      if (!more.empty()) text += (text.empty() ? "" : ", ") + more;
+    };
+    if (differs("data"))
+      add("it was made of other data");
+    else if (differs("coupling"))
+      add("it was made of another coupling of this data");
+    add(differences({{"pairs", mine.at("pairs")}}, data, {}));
+    add(differences(to_json(options_), options, kMayChange));
+    return text;
   }
 
   TrainData data_;

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <map>
 #include <thread>
 
 #include "cpfm/data.hpp"
@@ -17,6 +18,11 @@ namespace {
 // A tiny model of a hundred digits, made once.
 class FlowCommands : public ::testing::Test {
  protected:
+  // One thread: the work is tiny, and threads of libtorch that share busy cores wait for each other for seconds.
+  static Outcome run_cpfm(std::vector<std::string> words, const RunOptions& options = {}) {
+    words.insert(words.end(), {"--threads", "1"});
+    return test::run_cpfm(words, options);
+  }
   static void SetUpTestSuite() {
     dir_ = new TempDir;
     const Outcome made = run_cpfm(fit_words("run", {"--steps", "6"}));
@@ -36,6 +42,69 @@ class FlowCommands : public ::testing::Test {
   }
   static std::string path(const std::string& name) { return (*dir_ / name).string(); }
   static std::string model() { return path("run/model.cpfm"); }
+
+  // A table of the features a, b and c, a class (k) and a property (m), its columns in this order.
+  static void write_table(const std::string& name, const std::string& columns) {
+    std::string text;
+    for (const char column : columns) text += fmt::format("{}{}", text.empty() ? "" : ",", full_name(column));
+    text += '\n';
+    for (int i = 0; i < 60; ++i) {
+      const double noise = std::sin(12.9898 * i);
+      const auto value = [&](char column) -> std::string {
+        if (column == 'k') return {"xyz"[i % 3]};
+        if (column == 'm') return fmt::format("{}", i % 3 + noise);
+        return fmt::format("{}", 4 * (i % 3 == column - 'a') + (column == 'b' ? -noise : noise));
+      };
+      std::string row;
+      for (const char column : columns) row += (row.empty() ? "" : ",") + value(column);
+      text += row + '\n';
+    }
+    write_bytes(*dir_ / name, text);
+  }
+  static std::string full_name(char column) {
+    return column == 'k' ? "kind" : column == 'm' ? "mass" : std::string{column};
+  }
+  // A fit of it that takes a second.
+  static std::vector<std::string> table_words(const std::string& run, const std::vector<std::string>& more) {
+    write_table("k.csv", "abckm");
+    std::vector<std::string> words{"fit",     path("k.csv"), "--labels", "kind",     "--property",
+                                   "mass",    "-o",          path(run),  "--starts", "1",
+                                   "--width", "8",           "--depth",  "1",        "--fourier-features",
+                                   "4",       "--device",    "cpu",      "--json"};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+  // A tiny model of it, made when it is first asked for.
+  static std::string table_model() {
+    if (!std::filesystem::exists(*dir_ / "table")) {
+      const Outcome fitted = run_cpfm(table_words("table", {"--steps", "5", "--quiet"}));
+      EXPECT_EQ(fitted.exit_code, 0) << fitted.err;
+    }
+    return path("table/model.cpfm");
+  }
+  static void copy_run(const std::string& from, const std::string& to) {
+    std::filesystem::create_directory(*dir_ / to);
+    for (const auto& entry : std::filesystem::directory_iterator(*dir_ / from))
+      std::filesystem::copy_file(entry.path(), *dir_ / to / entry.path().filename());
+  }
+  // The bytes of every file of a run, by name.
+  static std::map<std::string, std::string> files_of(const std::string& run) {
+    std::map<std::string, std::string> files;
+    for (const auto& entry : std::filesystem::directory_iterator(*dir_ / run))
+      files[entry.path().filename().string()] = read_bytes(entry.path());
+    return files;
+  }
+  // Starts a fit, waits for a file of its run and stops it.
+  static Outcome interrupt(const std::string& run, const std::vector<std::string>& words, const char* file) {
+    RunOptions options;
+    options.while_running = [&](pid_t child) {
+      for (int k = 0; k < 400 && !std::filesystem::exists(*dir_ / run / file); ++k)
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      std::this_thread::sleep_for(std::chrono::milliseconds(300));
+      kill(child, SIGINT);
+    };
+    return run_cpfm(words, options);
+  }
 
   static TempDir* dir_;
   static nlohmann::json made_;
@@ -66,6 +135,190 @@ TEST_F(FlowCommands, AFinishedRunIsNotOverwrittenButTrainedFurther) {
                  "alpha is 0.3 here and was 0.5");
 }
 
+TEST_F(FlowCommands, ResumingWithOtherDataOrAnotherCouplingIsRefusedAndWritesNothing) {
+  copy_run("run", "same");
+  const auto before = files_of("same");
+  const auto refused = [&](const std::vector<std::string>& more, const std::string& part) {
+    std::vector<std::string> words = fit_words("same", {"--steps", "7", "--resume"});
+    for (std::size_t k = 0; k < more.size(); k += 2) {  // in place of what is there
+      const auto at = std::find(words.begin(), words.end(), more[k]);
+      if (at != words.end()) words.erase(at, at + 2);
+      words.insert(words.end(), {more[k], more[k + 1]});
+    }
+    expect_refused(run_cpfm(words), part);
+  };
+  refused({"--latent", "square"}, "latent is square here and was gaussian in " + path("same"));
+  refused({"--kernel", "heat", "--epsilon", "0.01"},
+          "kernel is heat here and was not given, epsilon is 0.01 here and was 0.02 in");
+  refused({"--seed", "2"}, "seed is 2 here and was 1");
+  refused({"--limit", "90"}, "limit is 90 here and was 100");
+  refused({"--alpha", "0.3"}, "alpha is 0.3 here and was 0.5");
+  ASSERT_EQ(run_cpfm({"couple", "digits", "--limit", "100", "--starts", "1", "--latent", "disk", "--epsilon", "0.02",
+                      "-o", path("disk.cpfm"), "--quiet"})
+                .exit_code,
+            0);
+  expect_refused(
+      run_cpfm({"train", path("disk.cpfm"), "digits", "--limit", "100", "-o", path("same"), "--resume", "--quiet"}),
+      "holds another coupling");
+  EXPECT_EQ(files_of("same"), before);
+
+  // What was changed in place is other data under the same options.
+  (void)table_model();
+  copy_run("table", "changed");
+  const auto changed = files_of("changed");
+  const std::vector<std::string> words = table_words("changed", {"--steps", "6", "--quiet", "--resume"});
+  write_table("k.csv", "bcakm");
+  expect_refused(run_cpfm(words), path("changed") + " was made of other data");
+  EXPECT_EQ(files_of("changed"), changed);
+}
+
+TEST_F(FlowCommands, ACouplingThatWasNotTrainedOnIsKept) {
+  (void)table_model();
+  copy_run("table", "half");
+  for (const char* file : {"model.cpfm", "checkpoint.cpfm"}) std::filesystem::remove(*dir_ / "half" / file);
+  const std::string coupling = read_bytes(*dir_ / "half" / "coupling.cpfm");
+  const auto fit = [](std::vector<std::string> more) {
+    more.insert(more.end(), {"--steps", "2", "--quiet"});
+    return run_cpfm(table_words("half", more));
+  };
+  expect_refused(fit({}), "go on with --resume");
+  expect_refused(fit({"--resume", "--latent", "disk"}), "latent is disk here and was gaussian");
+  const Outcome resumed = fit({"--resume", "--alpha", "0.4"});  // training has not begun, so it may be another one
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_EQ(read_bytes(*dir_ / "half" / "coupling.cpfm"), coupling);
+}
+
+TEST_F(FlowCommands, AnInterruptedCouplingIsNotLostByChance) {
+  const auto words = [](const std::vector<std::string>& more) {
+    std::vector<std::string> all = table_words("early", {"--steps", "2", "--quiet"});
+    *(std::find(all.begin(), all.end(), "--starts") + 1) = "10000";  // which take a while
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  };
+  const Outcome stopped = interrupt("early", words({}), "config.toml");
+  EXPECT_EQ(stopped.exit_code, 130) << stopped.err;
+  const auto before = files_of("early");
+  ASSERT_TRUE(before.contains("coupling.cpfm.partial"));
+  expect_refused(run_cpfm(words({})), "holds an interrupted run of 'cpfm fit', which was still coupling");
+  expect_refused(run_cpfm(words({"--resume", "--latent", "disk"})), "latent is disk here and was gaussian in");
+  const std::vector<std::string> same = words({"--resume"});
+  write_table("k.csv", "bcakm");
+  expect_refused(run_cpfm(same), path("early") + " was made of other data");
+  EXPECT_EQ(files_of("early"), before);
+}
+
+TEST_F(FlowCommands, TrainTakesACouplingThatLiesInItsFolder) {
+  (void)table_model();
+  std::filesystem::create_directory(*dir_ / "own");
+  std::filesystem::copy_file(*dir_ / "table" / "coupling.cpfm", *dir_ / "own" / "coupling.cpfm");
+  const std::string own = path("own");
+  expect_refused(run_cpfm(table_words("own", {"--steps", "2", "--quiet"})), "holds a coupling");
+  expect_refused(run_cpfm(table_words("own", {"--steps", "2", "--quiet", "--resume"})), "holds no config.toml");
+  const Outcome trained =
+      run_cpfm({"train", own + "/coupling.cpfm", path("k.csv"), "--labels", "kind", "--property", "mass", "-o", own,
+                "--steps", "2", "--width", "8", "--depth", "1", "--device", "cpu", "--quiet"});
+  EXPECT_EQ(trained.exit_code, 0) << trained.err;
+  expect_refused(run_cpfm(table_words("own", {"--steps", "9", "--quiet", "--resume"})),
+                 "does not hold a run of 'cpfm fit'");
+}
+
+TEST_F(FlowCommands, ColumnsAreMatchedByName) {
+  const auto use = [&](const char* command, const std::string& table, std::vector<std::string> more) {
+    std::vector<std::string> words{command, table_model(), path(table), "--steps", "2", "--quiet"};
+    words.insert(words.end(), more.begin(), more.end());
+    return run_cpfm(words);
+  };
+  const std::vector<std::string> named{"--labels", "kind", "--property", "mass"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.end(), named.begin(), named.end());
+    return more;
+  };
+  write_table("k.csv", "abckm");
+  write_table("mixed.csv", "mcakb");
+  for (const char* command : {"embed", "reconstruct"}) {
+    Outcome outcome = use(command, "k.csv", with({"-o", path("in-order.csv")}));
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    outcome = use(command, "mixed.csv", with({"-o", path("mixed.out.csv")}));
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_EQ(read_bytes(*dir_ / "mixed.out.csv"), read_bytes(*dir_ / "in-order.csv"));
+  }
+  const auto evaluate = [&](const char* table, const char* judge) {
+    const Outcome outcome = use("evaluate", table, with({"--judge", path(judge), "--runs", "1", "--json"}));
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    auto json = outcome.json();
+    json.erase("data");
+    return json;
+  };
+  EXPECT_EQ(evaluate("mixed.csv", "k.csv"), evaluate("k.csv", "mixed.csv"));
+
+  const Outcome forgotten = use("embed", "k.csv", {"--labels", "kind", "-o", path("y.npy")});
+  expect_refused(forgotten, path("k.csv") + ": its columns are not those the model was made of; extra: mass;");
+  EXPECT_CONTAINS(forgotten.err, "--ignore mass");
+  ASSERT_EQ(use("embed", "k.csv", {"--labels", "kind", "--ignore", "mass", "-o", path("y.npy")}).exit_code, 0);
+  write_bytes(*dir_ / "other.csv", "a,c,body mass\n1,2,3\n3,4,4\n");
+  const Outcome other = use("embed", "other.csv", {"-o", path("y.npy")});
+  expect_refused(other, "missing: b; extra: 'body mass'");
+  EXPECT_CONTAINS(other.err, "--ignore 'body mass'");
+  write_bytes(*dir_ / "bare.csv", "1,2,3\n3,4,4\n");  // without names their number counts
+  EXPECT_EQ(use("embed", "bare.csv", {"-o", path("y.npy")}).exit_code, 0);
+}
+
+TEST_F(FlowCommands, TheFolderOfARunIsItsModel) {
+  const auto grid = [&](const std::string& model, const char* out) {
+    EXPECT_EQ(run_cpfm({"generate", model, "--grid", "2", "--steps", "2", "-o", path(out), "--quiet"}).exit_code, 0);
+    return read_bytes(*dir_ / out);
+  };
+  EXPECT_EQ(grid(path("run"), "folder.npy"), grid(model(), "file.npy"));
+}
+
+TEST_F(FlowCommands, AJudgeOfOtherClassesIsNamed) {
+  const std::vector<std::string> read{"--labels", "kind", "--property", "mass", "--steps", "2", "--runs", "1"};
+  const auto judged_by = [&](const std::string& table) {
+    std::vector<std::string> words{"evaluate", table_model(), path("k.csv"), "--judge", path(table)};
+    words.insert(words.end(), read.begin(), read.end());
+    return run_cpfm(words);
+  };
+  const std::string rows = "a,b,c,kind,mass\n4,0,0,p,0\n0,4,0,q,1\n4,1,0,p,0\n0,4,1,q,1\n";
+  write_table("k.csv", "abckm");
+  write_bytes(*dir_ / "judge.csv", rows);
+  expect_refused(judged_by("judge.csv"),
+                 "--judge: " + path("judge.csv") + " has none of the classes of " + path("k.csv") + ": x, y, z");
+  std::string some = rows;
+  std::replace(some.begin(), some.end(), 'p', 'x');
+  write_bytes(*dir_ / "judge.csv", some);
+  const Outcome outcome = judged_by("judge.csv");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_CONTAINS(outcome.err, "has no class y, z; samples of it are not judged");
+}
+
+TEST_F(FlowCommands, TheConfigurationOfATableIsSilentAboutPictures) {
+  (void)table_model();
+  write_table("k.csv", "abckm");
+  const std::string config = read_bytes(*dir_ / "table" / "config.toml");
+  EXPECT_EQ(config.find("image-"), std::string::npos) << config;
+  EXPECT_CONTAINS(config, "header = \"auto\"");  // which means something for a table
+  // Nor does it matter where somebody wrote the defaults down. The device ends the command once the data is read.
+  const auto messages = [&](const char* color) {
+    write_bytes(*dir_ / "all.toml", fmt::format("[fit]\nimage-fit = \"crop\"\nimage-color = \"{}\"\n", color));
+    const Outcome outcome = run_cpfm(
+        {"fit", path("k.csv"), "--labels", "kind", "--config", path("all.toml"), "-o", path("v"), "--device", "tpu"});
+    EXPECT_CONTAINS(outcome.err, "tpu");
+    return outcome.err;
+  };
+  EXPECT_EQ(messages("auto").find("means nothing"), std::string::npos);
+  EXPECT_CONTAINS(messages("grey"), "--image-color means nothing for");
+}
+
+TEST_F(FlowCommands, ProgressOfATimedRunCountsItsSteps) {
+  const Outcome timed = run_cpfm(table_words("timed", {"--minutes", "0.02"}));
+  ASSERT_EQ(timed.exit_code, 0) << timed.err;
+  const std::size_t at = timed.err.find("train  ");
+  ASSERT_NE(at, std::string::npos) << timed.err;
+  EXPECT_GT(std::stoi(timed.err.substr(at + 7)), 0) << timed.err;
+  EXPECT_CONTAINS(timed.err, " samples/s");
+  EXPECT_EQ(timed.err.find("images/s"), std::string::npos) << timed.err;
+}
+
 TEST_F(FlowCommands, TheConfigurationMakesTheRunAgain) {
   const Outcome again = run_cpfm({"fit", "--config", path("run/config.toml"), "--output", path("again"), "--quiet"});
   ASSERT_EQ(again.exit_code, 0) << again.err;
@@ -90,6 +343,7 @@ TEST_F(FlowCommands, EmbedGivesDrawsMeansAndDensities) {
   EXPECT_CONTAINS(read_bytes(*dir_ / "k.npy"), "(20, 3, 2)");
   ASSERT_EQ(embed({"-o", path("m.csv"), "--mean"}).exit_code, 0);
   EXPECT_CONTAINS(read_bytes(*dir_ / "m.csv"), "y1,y2,label");
+  EXPECT_CONTAINS(embed({"-o", path("y.npy"), "--density", path("p.npy")}).out, path("p.npy") + ": 20, log p(y|x)");
   const Outcome density = embed({"-o", path("y.npy"), "--density", path("p.npy"), "--json"});
   ASSERT_EQ(density.exit_code, 0) << density.err;
   EXPECT_TRUE(density.json().contains("mean_log_density"));
@@ -113,6 +367,20 @@ TEST_F(FlowCommands, GenerateTakesPlacesFromAnywhere) {
   expect_refused(generate({"-o", path("x.npy")}), "exactly one of them says where");
   expect_refused(generate({"--grid", "3", "--at", "0,0", "-o", path("x.npy")}), "exactly one of them");
   expect_refused(generate({"--at", "0,0,0", "-o", path("x.npy")}), "has 3 numbers; the model's map has 2 dimensions");
+  EXPECT_CONTAINS(run_cpfm({"generate", "--help"}).out, "first two dimensions of the map, 0 in any others");
+  // n x K x d, as embed --draws writes it.
+  const std::vector<float> clouds{0, 1, 1, 0, 0.5, 0.5, -1, 0, 0, 0, 2, 0};
+  write_npy(path("clouds.npy"), clouds, {2, 3, 2});
+  ASSERT_EQ(generate({"--y", path("clouds.npy"), "-o", path("c.npy")}).exit_code, 0);
+  write_npy(path("flat.npy"), clouds, {6, 2});
+  ASSERT_EQ(generate({"--y", path("flat.npy"), "-o", path("f.npy")}).exit_code, 0);
+  EXPECT_EQ(read_bytes(*dir_ / "c.npy"), read_bytes(*dir_ / "f.npy"));
+  EXPECT_EQ(read_dataset(path("c.npy")).size(), 6u);
+  write_npy(path("three.npy"), clouds, {4, 3});
+  expect_refused(generate({"--y", path("three.npy"), "-o", path("x.npy")}),
+                 "--y: " + path("three.npy") + " is 4 x 3, and the model's map has 2 dimensions");
+  write_npy(path("three.npy"), clouds, {2, 2, 3});
+  expect_refused(generate({"--y", path("three.npy"), "-o", path("x.npy")}), "three.npy is 2 x 2 x 3, and");
   expect_refused(generate({"--at", "zero", "-o", path("x.npy")}), "'zero' is not a point");
 }
 
@@ -160,7 +428,11 @@ TEST_F(FlowCommands, EvaluateTellsTheJudgesOwnAccuracy) {
 TEST_F(FlowCommands, SayWhatDoesNotFit) {
   write_bytes(*dir_ / "t.csv", "a,b,c\n1,2,3\n4,5,6\n7,8,9\n2,4,1\n");
   expect_refused(run_cpfm({"embed", model(), path("t.csv"), "-o", path("y.npy"), "--quiet"}),
-                 "has 3 features, and the model was made for 64 features (1 x 8 x 8)");
+                 "t.csv: has 3 features, and the model was made for 64 features (1 x 8 x 8)");
+  expect_refused(run_cpfm({"embed", path("t.csv"), "digits", "-o", path("y.npy"), "--quiet"}),
+                 "t.csv: is not a cpfm model");
+  expect_refused(run_cpfm({"embed", dir_->path().string(), "digits", "-o", path("y.npy"), "--quiet"}),
+                 "is a folder without a model.cpfm");
   expect_refused(run_cpfm({"embed", path("run/coupling.cpfm"), "digits", "-o", path("y.npy"), "--quiet"}),
                  "is a coupling, not a model");
   expect_refused(run_cpfm({"fit", path("t.csv"), "-o", path("v"), "--preset", "mnist", "--quiet"}), "is for pictures");
@@ -171,6 +443,10 @@ TEST_F(FlowCommands, SayWhatDoesNotFit) {
   expect_refused(run_cpfm({"fit", "digits", "-o", path("v"), "--device", "tpu", "--quiet"}), "tpu");
   expect_refused(run_cpfm({"fit", "digits", "-o", path("v"), "--device", "cuda:99", "--quiet"}), "cuda:99");
   expect_refused(run_cpfm({"fit", "digits", "-o", path("v"), "--num-heads", "7", "--quiet"}), "7 heads do not divide");
+  expect_refused(run_cpfm({"fit", "digits", "-o", path("v"), "--width", "64", "--quiet"}),
+                 "--width: means nothing for a network of kind unet");
+  expect_refused(run_cpfm({"fit", path("t.csv"), "-o", path("v"), "--model-channels", "64", "--quiet"}),
+                 "--model-channels: means nothing for a network of kind mlp");
   EXPECT_FALSE(std::filesystem::exists(*dir_ / "v"));
   expect_refused(run_cpfm({"fit", path("t.csv"), "-o", path("v2"), "--validation", "0.9", "--starts", "1", "--quiet"}),
                  "--validation");
@@ -187,19 +463,8 @@ TEST_F(FlowCommands, SayWhatDoesNotFit) {
 }
 
 TEST_F(FlowCommands, ATableWithClassesAndAPropertyIsFitted) {
-  std::string text = "a,b,c,kind,mass\n";
-  for (int i = 0; i < 60; ++i) {
-    const double noise = std::sin(12.9898 * i);
-    text += fmt::format("{},{},{},{},{}\n", 4 * (i % 3 == 0) + noise, 4 * (i % 3 == 1) - noise,
-                        4 * (i % 3 == 2) + noise, "xyz"[i % 3], i % 3 + noise);
-  }
-  write_bytes(*dir_ / "k.csv", text);
-  const Outcome fitted = run_cpfm({"fit", path("k.csv"), "--labels", "kind", "--property", "mass", "-o", path("table"),
-                                   "--steps", "5", "--starts", "1", "--device", "cpu", "--quiet", "--json"});
-  ASSERT_EQ(fitted.exit_code, 0) << fitted.err;
   ASSERT_EQ(
-      run_cpfm({"generate", path("table/model.cpfm"), "--at", "0,0", "--each", "4", "-o", path("new.csv"), "--quiet"})
-          .exit_code,
+      run_cpfm({"generate", table_model(), "--at", "0,0", "--each", "4", "-o", path("new.csv"), "--quiet"}).exit_code,
       0);
   EXPECT_CONTAINS(read_bytes(*dir_ / "new.csv"), "a,b,c");
   // Where samples lie, as 'embed' writes it, is what 'generate' takes, classes and all.
@@ -217,18 +482,19 @@ TEST_F(FlowCommands, ATableWithClassesAndAPropertyIsFitted) {
 }
 
 TEST_F(FlowCommands, InterruptedTrainingResumes) {
-  RunOptions options;
-  options.while_running = [&](pid_t child) {
-    for (int k = 0; k < 400 && !std::filesystem::exists(*dir_ / "stop" / "metrics.jsonl"); ++k)
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    std::this_thread::sleep_for(std::chrono::milliseconds(300));
-    kill(child, SIGINT);
-  };
-  const Outcome stopped = run_cpfm(fit_words("stop", {"--minutes", "10"}), options);
+  const Outcome stopped = interrupt("stop", fit_words("stop", {"--minutes", "10"}), "metrics.jsonl");
   EXPECT_EQ(stopped.exit_code, 130) << stopped.err;
   EXPECT_CONTAINS(stopped.err, "--resume goes on");
   EXPECT_TRUE(std::filesystem::exists(*dir_ / "stop" / "checkpoint.cpfm"));
   EXPECT_FALSE(std::filesystem::exists(*dir_ / "stop" / "model.cpfm"));
+  // What an interrupted run left is not overwritten by chance.
+  const auto before = files_of("stop");
+  expect_refused(run_cpfm(fit_words("stop", {"--steps", "1"})), "holds an interrupted run at step ");
+  expect_refused(run_cpfm({"train", path("run/coupling.cpfm"), "digits", "--limit", "100", "-o", path("stop"),
+                           "--steps", "1", "--quiet"}),
+                 "go on with --resume, or name another folder");
+  expect_refused(run_cpfm({"embed", path("stop"), "digits", "-o", path("y.npy")}), "its run is not finished");
+  EXPECT_EQ(files_of("stop"), before);
   const Outcome resumed = run_cpfm(fit_words("stop", {"--steps", "1", "--resume"}));
   EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
   EXPECT_TRUE(std::filesystem::exists(*dir_ / "stop" / "model.cpfm"));

@@ -36,7 +36,7 @@ struct JointGaussian {
       for (std::uint32_t i = 0; i < n; ++i) pairs.emplace_back(i, i);
       return pairs;
     };
-    data.identity = "joint Gaussian";
+    data.identity = {"joint Gaussian", "drawn jointly", "exact"};
     return data;
   }
 };
@@ -275,9 +275,63 @@ TEST(Trainer, ResumingWithOtherOptionsOrDataNamesThem) {
   other.steps = 60;
   make_trainer(joint.data(), other)->load_checkpoint(dir / "c.cpfm");
   TrainData changed = joint.data();
-  changed.identity = "something else";
-  EXPECT_CONTAINS(error_of([&] { make_trainer(changed, small_options())->load_checkpoint(dir / "c.cpfm"); }),
-                  "something else");
+  const auto refused = [&] {
+    return error_of([&] { make_trainer(changed, small_options())->load_checkpoint(dir / "c.cpfm"); });
+  };
+  changed.identity.data = changed.identity.coupling = "something else";
+  EXPECT_CONTAINS(refused(), "it was made of other data; ");
+  changed.identity.data = joint.data().identity.data;
+  EXPECT_CONTAINS(refused(), "it was made of another coupling of this data; ");
+  EXPECT_CONTAINS(refused(), "name another folder or remove this one");
+  changed.identity = joint.data().identity;
+  changed.identity.pairs = "mixture";
+  EXPECT_CONTAINS(refused(), "pairs is mixture here and was exact");
+}
+
+// What a user would see of progress.
+struct Watched : Progress {
+  std::string label, note;
+  std::uint64_t total = 0, done = 0;
+
+  void start(const std::string& what, std::uint64_t of, const std::string&) override {
+    label = what;
+    total = of;
+  }
+  void update(std::uint64_t now, const std::string& text) override {
+    done = now;
+    note = text;
+  }
+};
+
+TEST(Trainer, ProgressCountsTheStepsOfThisRunAlsoWhenTimeEndsIt) {
+  const TempDir dir;
+  const JointGaussian joint(300);
+  TrainOptions options = small_options();
+  options.steps = 12;
+  Watched first;
+  make_trainer(joint.data(), options)->run(dir / "c.cpfm", {}, &first);
+  EXPECT_EQ(first.label, "train");
+  EXPECT_EQ(first.total, 12u);
+  EXPECT_EQ(first.done, 12u);
+  EXPECT_CONTAINS(first.note, " samples/s");
+
+  options.steps = 20;
+  Watched more;
+  auto trainer = make_trainer(joint.data(), options);
+  trainer->load_checkpoint(dir / "c.cpfm");
+  trainer->run({}, {}, &more);
+  EXPECT_EQ(more.label, "train from step 12");
+  EXPECT_EQ(more.total, 8u);
+  EXPECT_EQ(more.done, 8u);
+
+  options.steps = 0;
+  options.minutes = 0.002;
+  Watched timed;
+  trainer = make_trainer(joint.data(), options);
+  trainer->run({}, {}, &timed);
+  EXPECT_EQ(timed.total, 0u);
+  EXPECT_GT(timed.done, 0u);
+  EXPECT_EQ(timed.done, trainer->state().steps);
 }
 
 TEST(Trainer, DamagedCheckpointsAreRefusedOrHarmless) {
