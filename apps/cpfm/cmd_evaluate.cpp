@@ -62,7 +62,7 @@ std::vector<std::int32_t> known_classes(const Dataset& data, const Dataset& judg
                 "a judge is trained on data of the same classes");
   }
   if (!unknown.empty())
-    log().warn("--judge: {} has no class {}; samples of it are not judged", judge_data.source, list);
+    log().warn("--judge: {} lacks the classes {}; their samples are not judged", judge_data.source, list);
   std::vector<std::int32_t> ids;
   for (const std::int32_t id : data.labels->ids) ids.push_back(id < 0 ? -1 : id_of[static_cast<std::size_t>(id)]);
   return ids;

@@ -71,7 +71,10 @@ void add_train_command(CLI::App& app, Context& context) {
     const TrainOptions options = arguments->resolve(context, data, flow);
     coupling.plan.use(coupling_device(options.device));
     const std::string config = config_of(*command, *data_options, data);
-    if (!*resume) refuse_other_run(*folder, false);
+    if (*resume)
+      require_run_of(*folder, *command);
+    else
+      refuse_other_run(*folder, false);
     require_same_coupling(*folder, coupling);
     make_run_folder(*folder);
     finish({*folder, data, coupling, applied, options, arguments->pairs, *resume, config}, flow, context);
@@ -114,10 +117,11 @@ void add_fit_command(CLI::App& app, Context& context) {
       if (fs::exists(file)) return Coupling::load(file);
       couple_options.checkpoint = file.string() + ".partial";
       couple_options.resume = *resume && fs::exists(couple_options.checkpoint);
-      write_config(*folder, config);
+      if (!couple_options.resume) write_config(*folder, config);  // couple() has yet to compare what it resumes
       try {
         return couple(data, couple_options, progress.get());
       } catch (const Interrupted&) {
+        if (!fs::exists(couple_options.checkpoint)) throw;  // before there was anything to keep
         throw Interrupted(fmt::format("{} holds the state; the same command with --resume goes on", *folder));
       }
     }();

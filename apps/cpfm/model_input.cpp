@@ -1,10 +1,10 @@
 #include "model_input.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
+#include <filesystem>
 #include <map>
 
 #include "base/text.hpp"
@@ -20,7 +20,10 @@ std::string word(const std::string& name) {
   const bool plain = std::all_of(name.begin(), name.end(), [](unsigned char c) {
     return std::isalnum(c) || c >= 0x80 || c == '_' || c == '-' || c == '.';
   });
-  return plain ? printable(name) : "'" + printable(name) + "'";
+  if (plain && !name.empty()) return printable(name);
+  std::string quoted;
+  for (const char c : name) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return "'" + printable(quoted) + "'";
 }
 
 std::string listed(const std::vector<std::string>& names, const char* before, const char* between) {
@@ -87,7 +90,10 @@ void match_columns(Dataset& data, const ModelFacts& facts) {
       columns.push_back(at->second);
       left.erase(at);
     }
-    for (const auto& [name, column] : left) extra.push_back(name);
+    std::vector<std::size_t> unwanted;
+    for (const auto& [name, column] : left) unwanted.push_back(column);
+    std::sort(unwanted.begin(), unwanted.end());
+    for (const std::size_t column : unwanted) extra.push_back(found[column]);
     if (!missing.empty() || !extra.empty()) refuse_columns(data, missing, extra);
     std::vector<float> row(columns.size());
     for (std::size_t i = 0; i < data.size(); ++i) {

@@ -68,6 +68,15 @@ std::optional<std::uint64_t> data_of_run(const fs::path& folder) {
   }
 }
 
+// What the run's configuration says.
+Settings saved_settings(const fs::path& folder, const CLI::App& command) {
+  const fs::path file = folder / kConfig;
+  std::ifstream in(file);
+  if (!fs::is_regular_file(file) || !in) throw Error(printable(file.string(), 200), "cannot be read");
+  const std::string saved{std::istreambuf_iterator<char>(in), {}};
+  return read_settings(saved, file.string(), *command.get_parent());
+}
+
 // Tells a coupling of the same data from another.
 std::string identity(const Coupling& coupling) {
   const CoupleSummary& summary = coupling.summary;
@@ -101,10 +110,26 @@ void refuse_other_run(const fs::path& folder, bool couples) {
   if (couples && is_there(folder / kCoupling)) refuse("a coupling that was not trained on to the end", go_on);
 }
 
+void require_run_of(const fs::path& folder, const CLI::App& command) {
+  const std::string shown = printable(folder.string(), 200);
+  if (is_there(folder / "model.cpfm") && !is_there(folder / "checkpoint.cpfm")) {
+    throw Error("--resume", fmt::format("{} holds a model, and no checkpoint.cpfm to go on from", shown),
+                "name another folder for a new run");
+  }
+  if (!is_there(folder / kConfig)) return;
+  const Settings there = saved_settings(folder, command);
+  const std::string section = command.get_name() + ".";
+  if (std::none_of(there.begin(), there.end(), [&](const auto& entry) { return entry.first.starts_with(section); })) {
+    throw Error("--resume", fmt::format("{} does not hold a run of 'cpfm {}'", shown, command.get_name()),
+                "go on with the command that made it, or name another folder");
+  }
+}
+
 void require_same_coupling(const fs::path& folder, const CLI::App& command, const std::string& config,
                            std::uint64_t data_fingerprint) {
-  const std::string shown = printable(folder.string(), 200), file = (folder / kConfig).string();
-  if (!is_there(file)) {
+  require_run_of(folder, command);
+  const std::string shown = printable(folder.string(), 200);
+  if (!is_there(folder / kConfig)) {
     if (!is_there(folder / kCoupling)) return;
     throw Error("--resume", fmt::format("{} holds no {}, so how its coupling was made is not known", shown, kConfig),
                 "name another folder, or train on the coupling alone with 'cpfm train'");
@@ -112,16 +137,9 @@ void require_same_coupling(const fs::path& folder, const CLI::App& command, cons
   const bool begun =
       is_there(folder / kCoupling) || is_there(folder / kPartial) || is_there(folder / "checkpoint.cpfm");
   if (!begun) return;
-  std::ifstream in(file);
-  const std::string saved{std::istreambuf_iterator<char>(in), {}};
   const Settings here = read_settings(config, "options", *command.get_parent());
-  const Settings there = read_settings(saved, file, *command.get_parent());
+  const Settings there = saved_settings(folder, command);
   const std::string section = command.get_name() + ".";
-  const auto of_command = [&](const auto& entry) { return entry.first.starts_with(section); };
-  if (std::none_of(there.begin(), there.end(), of_command)) {
-    throw Error("--resume", fmt::format("{} does not hold a run of 'cpfm {}'", shown, command.get_name()),
-                "go on with the command that made it, or name another folder");
-  }
   std::string differing;
   const auto compare = [&](const CLI::Option& option, const std::string& name) {
     const auto value = [&](const Settings& settings) {

@@ -28,8 +28,10 @@ struct Run {
 // Without --resume: refuses a folder that holds a run, finished or interrupted; a coupling alone is one to a command
 // that couples.
 void refuse_other_run(const std::filesystem::path& folder, bool couples);
-// 'fit --resume': refuses data and options of the coupling that are not those of the run in the folder. `config` is
-// what config.toml would be now.
+// With --resume: refuses a folder whose run another command made, and a model whose checkpoint is gone.
+void require_run_of(const std::filesystem::path& folder, const CLI::App& command);
+// 'fit --resume': that, and refuses data and options of the coupling that are not those of the run in the folder.
+// `config` is what config.toml would be now.
 void require_same_coupling(const std::filesystem::path& folder, const CLI::App& command, const std::string& config,
                            std::uint64_t data_fingerprint);
 // 'train': refuses a folder that holds another coupling.

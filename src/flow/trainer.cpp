@@ -409,7 +409,7 @@ class TorchTrainer final : public Trainer {
 
   // In plain words what tells a saved run from this one; empty when nothing does.
   std::string other_run(const Json& data, const Json& options) const {
-    if (!data.is_object()) return "what it was made of cannot be read";
+    if (!data.is_object() || !data.value("data", Json()).is_object()) return "what it was made of cannot be read";
     const Json mine = data_identity();
     const auto differs = [&](const char* key) { return mine.at(key) != data.value(key, Json()); };
     std::string text;

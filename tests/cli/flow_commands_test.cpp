@@ -153,13 +153,6 @@ TEST_F(FlowCommands, ResumingWithOtherDataOrAnotherCouplingIsRefusedAndWritesNot
   refused({"--seed", "2"}, "seed is 2 here and was 1");
   refused({"--limit", "90"}, "limit is 90 here and was 100");
   refused({"--alpha", "0.3"}, "alpha is 0.3 here and was 0.5");
-  ASSERT_EQ(run_cpfm({"couple", "digits", "--limit", "100", "--starts", "1", "--latent", "disk", "--epsilon", "0.02",
-                      "-o", path("disk.cpfm"), "--quiet"})
-                .exit_code,
-            0);
-  expect_refused(
-      run_cpfm({"train", path("disk.cpfm"), "digits", "--limit", "100", "-o", path("same"), "--resume", "--quiet"}),
-      "holds another coupling");
   EXPECT_EQ(files_of("same"), before);
 
   // What was changed in place is other data under the same options.
@@ -202,9 +195,37 @@ TEST_F(FlowCommands, AnInterruptedCouplingIsNotLostByChance) {
   expect_refused(run_cpfm(words({})), "holds an interrupted run of 'cpfm fit', which was still coupling");
   expect_refused(run_cpfm(words({"--resume", "--latent", "disk"})), "latent is disk here and was gaussian in");
   const std::vector<std::string> same = words({"--resume"});
+  // Without the configuration the coupling's own record refuses; that writes nothing either.
+  std::filesystem::rename(*dir_ / "early" / "config.toml", *dir_ / "config.kept");
+  const auto bare = files_of("early");
+  expect_refused(run_cpfm(words({"--resume", "--latent", "disk"})), "latent is disk here and was gaussian");
+  EXPECT_EQ(files_of("early"), bare);
+  std::filesystem::rename(*dir_ / "config.kept", *dir_ / "early" / "config.toml");
   write_table("k.csv", "bcakm");
   expect_refused(run_cpfm(same), path("early") + " was made of other data");
   EXPECT_EQ(files_of("early"), before);
+}
+
+TEST_F(FlowCommands, ResumeGoesOnOnlyWithWhatIsThere) {
+  const auto train = [&](const std::string& coupling, const std::string& folder) {
+    return run_cpfm({"train", path(coupling), "digits", "--limit", "100", "-o", path(folder), "--steps", "2",
+                     "--preset", "tiny", "--device", "cpu", "--quiet", "--resume"});
+  };
+  const auto refused = [&](const std::string& coupling, const std::string& folder, const std::string& part) {
+    const auto before = files_of(folder);
+    expect_refused(train(coupling, folder), part);
+    EXPECT_EQ(files_of(folder), before);
+  };
+  refused("run/coupling.cpfm", "run", "does not hold a run of 'cpfm train'");
+  const Outcome anew = train("run/coupling.cpfm", "lost");  // nothing there: a new run
+  ASSERT_EQ(anew.exit_code, 0) << anew.err;
+  ASSERT_EQ(run_cpfm({"couple", "digits", "--limit", "100", "--starts", "1", "--latent", "disk", "--epsilon", "0.02",
+                      "-o", path("disk.cpfm"), "--quiet"})
+                .exit_code,
+            0);
+  refused("disk.cpfm", "lost", "holds another coupling");
+  std::filesystem::remove(*dir_ / "lost" / "checkpoint.cpfm");
+  refused("run/coupling.cpfm", "lost", "holds a model, and no checkpoint.cpfm to go on from");
 }
 
 TEST_F(FlowCommands, TrainTakesACouplingThatLiesInItsFolder) {
@@ -288,7 +309,7 @@ TEST_F(FlowCommands, AJudgeOfOtherClassesIsNamed) {
   write_bytes(*dir_ / "judge.csv", some);
   const Outcome outcome = judged_by("judge.csv");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_CONTAINS(outcome.err, "has no class y, z; samples of it are not judged");
+  EXPECT_CONTAINS(outcome.err, "lacks the classes y, z; their samples are not judged");
 }
 
 TEST_F(FlowCommands, TheConfigurationOfATableIsSilentAboutPictures) {
