@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cub/device/device_radix_sort.cuh>
+#include <type_traits>
 #include <vector>
 
 #include "base/hilbert.hpp"
@@ -244,6 +245,29 @@ __global__ void curve_keys(SideView side, CostView cost, const double* low, cons
 }
 
 unsigned blocks_for(std::size_t count) { return static_cast<unsigned>((count + kRun - 1) / kRun); }
+
+// call(integral_constant D) for D = dims, of dim + 1 coordinates.
+template <class Call>
+void with_dims(int dims, const Call& call) {
+  switch (dims) {
+    case 2:
+      return call(std::integral_constant<int, 2>());
+    case 3:
+      return call(std::integral_constant<int, 3>());
+    case 4:
+      return call(std::integral_constant<int, 4>());
+    case 5:
+      return call(std::integral_constant<int, 5>());
+    case 6:
+      return call(std::integral_constant<int, 6>());
+    case 7:
+      return call(std::integral_constant<int, 7>());
+    case 8:
+      return call(std::integral_constant<int, 8>());
+    default:
+      return call(std::integral_constant<int, 9>());
+  }
+}
 
 // Memory of one side.
 struct Side {

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cmath>
 #include <mutex>
-#include <type_traits>
 #include <vector>
 
 #include "cpfm/interrupt.hpp"
@@ -16,29 +15,6 @@ namespace cpfm {
 namespace {
 
 constexpr std::size_t kMostEntries = std::size_t{1} << 22;  // of a list, or of new rows, at a time
-
-// call(integral_constant D) for D = dims.
-template <class Call>
-void with_dims(int dims, const Call& call) {
-  switch (dims) {
-    case 2:
-      return call(std::integral_constant<int, 2>());
-    case 3:
-      return call(std::integral_constant<int, 3>());
-    case 4:
-      return call(std::integral_constant<int, 4>());
-    case 5:
-      return call(std::integral_constant<int, 5>());
-    case 6:
-      return call(std::integral_constant<int, 6>());
-    case 7:
-      return call(std::integral_constant<int, 7>());
-    case 8:
-      return call(std::integral_constant<int, 8>());
-    default:
-      return call(std::integral_constant<int, 9>());
-  }
-}
 
 // Rows or columns, with what they are made of in the order given.
 struct Cloud {

@@ -329,24 +329,9 @@ PairLaunch pair_kernel(bool values) {
 
 template <class T>
 PairLaunch pair_kernel(int dims, bool values) {
-  switch (dims) {
-    case 2:
-      return pair_kernel<T, 2>(values);
-    case 3:
-      return pair_kernel<T, 3>(values);
-    case 4:
-      return pair_kernel<T, 4>(values);
-    case 5:
-      return pair_kernel<T, 5>(values);
-    case 6:
-      return pair_kernel<T, 6>(values);
-    case 7:
-      return pair_kernel<T, 7>(values);
-    case 8:
-      return pair_kernel<T, 8>(values);
-    default:
-      return pair_kernel<T, 9>(values);
-  }
+  PairLaunch chosen{};
+  with_dims(dims, [&](auto d) { chosen = pair_kernel<T, decltype(d)::value>(values); });
+  return chosen;
 }
 
 }  // namespace
