@@ -257,6 +257,7 @@ struct GwotBench {
   std::string kernel = "heat*label";
   int dim = 2;
   std::size_t features = 16, rank = 0;
+  std::size_t coarse_points = GwotOptions{}.coarse_points;
   double drop = GwotOptions{}.drop, epsilon = GwotOptions{}.epsilon;
   std::string device = "auto";
 };
@@ -300,6 +301,7 @@ Json run_gwot(const GwotBench& bench, const Context& context) {
   GwotOptions options;
   options.epsilon = bench.epsilon;
   options.drop = bench.drop;
+  options.coarse_points = bench.coarse_points;
   options.seed = context.seed;
   options.device = device;
   watch.lap();
@@ -315,6 +317,7 @@ Json run_gwot(const GwotBench& bench, const Context& context) {
           {"kernel", kernel->expression()},
           {"rank", factor.phi.cols() + factor.psi.cols()},
           {"explained", factor.explained},
+          {"coarse_points", bench.coarse_points},
           {"drop", bench.drop},
           {"epsilon", state.epsilon},
           {"objective", 2 * state.reduced},
@@ -343,6 +346,11 @@ void print_gwot(const Json& result) {
                                   result["half_iterations"].get<std::uint64_t>(),
                                   result["outer_iterations"].get<std::uint64_t>(), result["starts"].get<std::size_t>(),
                                   result["status"].get<std::string>()));
+  const double points = result["points"].get<double>();
+  print_line("left out", fmt::format("{:.3g} % of the pairs, which hold at most {:.1e} of the mass",
+                                     100 - 100 * result["pairs"].get<double>() /
+                                               (result["half_iterations"].get<double>() * points * points),
+                                     result["dropped_bound"].get<double>()));
   print_machine(result["machine"]);
 }
 
@@ -365,6 +373,10 @@ void add_gwot(CLI::App& parent, Context& context) {
   command->add_option("--rank", bench->rank, "Largest rank of the kernel's factor (default: no limit)")
       ->transform(whole_number(1, 1000000))
       ->type_name("R");
+  command->add_option("--coarse-points", bench->coarse_points, "More than twice so many begin on a subset of this size")
+      ->transform(whole_number(0, 1000000))
+      ->type_name("N")
+      ->capture_default_str();
   add_device(*command, bench->device);
   command->add_option("--kernel", bench->kernel, "What matters in the data")->type_name("EXPR")->capture_default_str();
   command->add_option("--epsilon", bench->epsilon, "Last ε, as a share of the cost scale")

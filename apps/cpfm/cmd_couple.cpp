@@ -78,7 +78,7 @@ void print_result(const CoupleSummary& s, const Outputs& out) {
   line("status", fmt::format("{} at ε = {:.3g}, marginal error {:.1e}", s.status, s.epsilon, s.marginal_error));
   if (s.starts.size() > 1) {
     const auto [least, most] = std::minmax_element(s.starts.begin(), s.starts.end());
-    line("starts", fmt::format("{}, from {:.4g} to {:.4g} at the coarsest level", s.starts.size(), *least, *most));
+    line("starts", fmt::format("{}, from {:.4g} to {:.4g} where they were compared", s.starts.size(), *least, *most));
   }
   line("work", fmt::format("{} half-iterations, {} updates; {:.1f} s kernel, {:.1f} s factor, {:.1f} s solve on {}, {} "
                            "peak{}",

@@ -80,13 +80,27 @@ void CoupleArguments::add_to(CLI::App& command) {
       ->option_text("cpfm|paper=cpfm")
       ->capture_default_str()
       ->group(how);
-  command.add_option("--starts", solver.starts, "Random starts at the coarsest level; the best is refined")
+  command.add_option("--starts", solver.starts, "Random starts; the best is refined")
       ->transform(whole_number(0, 10000))
       ->type_name("N")
       ->capture_default_str()
       ->group(how);
   command.add_option("--start-points", solver.start_points, "Samples used for the starts")
       ->transform(whole_number(2, kMost))
+      ->type_name("N")
+      ->capture_default_str()
+      ->group(how);
+  command
+      .add_option("--start-levels", solver.start_levels,
+                  "Levels of ε, each half the last, after which starts are compared")
+      ->transform(whole_number(1, 30))
+      ->type_name("N")
+      ->capture_default_str()
+      ->group(how);
+  command
+      .add_option("--coarse-points", solver.coarse_points,
+                  "More than twice so many samples are first coupled on a subset of this size; 0: never")
+      ->transform(whole_number(0, kMost))
       ->type_name("N")
       ->capture_default_str()
       ->group(how);

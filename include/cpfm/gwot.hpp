@@ -54,10 +54,15 @@ struct GwotOptions {
   double tolerance = 1e-4;
   // L1 error of the marginals at the end, and the loosest at which A is ever updated.
   double marginal_tolerance = 1e-4, loosest_marginal = 0.01;
-  // Random starts at epsilon_start besides A = 0, on at most start_points points; the best is refined.
+  // Random starts besides A = 0, on at most start_points points, down start_levels levels of ε from epsilon_start on;
+  // the best is refined.
   int starts = 12;
   std::size_t start_points = 2000;
-  // Half-iterations on the full problem (those of starts on a subsample do not count); 0: no limit. At least one update
+  int start_levels = 1;
+  // Problems of more than twice so many points are first solved on a random subset of this size, and what is found
+  // there is refined on all points, at the last levels of ε alone. 0: never.
+  std::size_t coarse_points = 50000;
+  // Half-iterations on the full problem (those on a subsample do not count); 0: no limit. At least one update
   // is made.
   std::uint64_t max_half_iterations = 0;
   // Bisection of ε after a precision failure ends at this distance, as a share of the last stable ε.

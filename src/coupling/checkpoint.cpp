@@ -52,6 +52,8 @@ std::string describe_run(const CoupleOptions& o, const std::string& kernel, std:
               {"loosest-marginal", text(s.loosest_marginal)},
               {"starts", std::to_string(s.starts)},
               {"start-points", std::to_string(s.start_points)},
+              {"start-levels", std::to_string(s.start_levels)},
+              {"coarse-points", std::to_string(s.coarse_points)},
               {"max-half-iterations", std::to_string(s.max_half_iterations)},
               {"drop", text(s.drop)},
               {"double", s.double_precision ? "yes" : "no"}}

@@ -14,6 +14,7 @@
 #include <optional>
 
 #include "coupling/descent.hpp"
+#include "coupling/spatial_order.hpp"
 #include "cpfm/error.hpp"
 #include "cpfm/interrupt.hpp"
 #include "cpfm/parallel.hpp"
@@ -28,7 +29,8 @@ constexpr std::uint32_t kStartStream = 0x73747274, kSubsampleStream = 0x73756273
                         kScaleStream = 0x7363616c;  // "strt", "subs", "scal"
 constexpr double kLevelMarginal = 1e-3;             // at which levels of ε end; the last one is polished further
 constexpr double kFloatFloor = 2e-5;                // marginal error that sums in float can still meet
-constexpr const char* kPrefix = "solver.";          // of the tensors of a checkpoint
+constexpr double kCoarseEnd = 8;                    // a subset is solved down to so many times the last ε
+constexpr const char *kPrefix = "solver.", *kCoarse = "coarse.";  // of the tensors of a checkpoint
 
 FloatMatrix take_rows(const FloatMatrix& matrix, const std::vector<std::size_t>& rows) {
   FloatMatrix taken(rows.size(), matrix.cols());
@@ -67,6 +69,7 @@ void check_options(const GwotOptions& o) {
   if (!(o.tolerance > 0 && o.tolerance < 1))
     throw Error("tolerance", fmt::format("{} is out of range", o.tolerance), "between 0 and 1");
   if (o.starts < 0) throw Error("starts", fmt::format("{} is out of range", o.starts), "0 or more");
+  if (o.start_levels < 1) throw Error("start_levels", fmt::format("{} is out of range", o.start_levels), "1 or more");
   if (!(o.drop >= 0 && o.drop < 1)) throw Error("drop", fmt::format("{} is out of range", o.drop), "0 to below 1");
 }
 
@@ -106,6 +109,8 @@ struct GwotSolver::Impl {
   int polished = 0;  // steps of the polish
   struct StartProblem;
   std::unique_ptr<StartProblem> starts_on;  // made by the first start
+  std::unique_ptr<GwotSolver> coarse;       // the problem on a subset, in place of starts; made by the first step
+  std::vector<std::size_t> coarse_rows, coarse_columns;
   std::unique_ptr<Sinkhorn> sinkhorn;
   std::unique_ptr<Descent> descent;
 
@@ -147,7 +152,7 @@ struct GwotSolver::Impl {
     sinkhorn = std::make_unique<Sinkhorn>(std::as_const(problem.y).view(), problem.row_mass, problem.column_mass,
                                           sinkhorn_options());
     descent = std::make_unique<Descent>(*sinkhorn, problem.w, problem.times, descent_options());
-    if (paper()) begin_levels(std::vector<double>(n() * d(), 0.0));
+    if (paper()) begin_levels(std::vector<double>(n() * d(), 0.0), epsilon_start);
   }
 
   SinkhornOptions sinkhorn_options() const {
@@ -213,6 +218,106 @@ struct GwotSolver::Impl {
     return p;
   }
 
+  bool begins_coarse() const {
+    return !paper() && options.coarse_points > 0 && problem.times_on && n() > 2 * options.coarse_points;
+  }
+
+  // A random choice of at most `most` of `count`, in order.
+  std::vector<std::size_t> choose(std::size_t count, std::size_t most, std::uint64_t index) const {
+    std::vector<std::size_t> chosen(count);
+    std::iota(chosen.begin(), chosen.end(), std::size_t{0});
+    if (count <= most) return chosen;
+    chosen = permutation(count, options.seed, kSubsampleStream, index);
+    chosen.resize(most);
+    std::sort(chosen.begin(), chosen.end());
+    return chosen;
+  }
+  static std::vector<double> take(const std::vector<double>& values, const std::vector<std::size_t>& which) {
+    std::vector<double> taken;
+    for (const std::size_t i : which) taken.push_back(values[i]);
+    return taken;
+  }
+  static std::vector<double> normalised(std::vector<double> mass) {
+    const double sum = std::accumulate(mass.begin(), mass.end(), 0.0);
+    for (double& value : mass) value /= sum;
+    return mass;
+  }
+
+  void make_coarse() {
+    coarse_rows = choose(n(), options.coarse_points, 0);
+    coarse_columns = choose(problem.y.rows(), options.coarse_points, 1);
+    GwotProblem part;
+    part.w = take(problem.w, coarse_rows);
+    part.times = problem.times_on(coarse_rows);
+    part.times_on = [this](const std::vector<std::size_t>& rows) {
+      std::vector<std::size_t> there;
+      for (const std::size_t i : rows) there.push_back(coarse_rows[i]);
+      return problem.times_on(there);
+    };
+    part.y = take_rows(problem.y, coarse_columns);
+    part.row_mass = normalised(take(problem.row_mass, coarse_rows));
+    part.column_mass = normalised(take(problem.column_mass, coarse_columns));
+    GwotOptions of_part = options;
+    of_part.absolute = true;
+    of_part.epsilon = std::min(epsilon_start, kCoarseEnd * epsilon_end);
+    of_part.epsilon_start = epsilon_start;
+    of_part.max_half_iterations = 0;
+    of_part.marginal_tolerance = std::max(options.marginal_tolerance, kLevelMarginal);
+    coarse = std::make_unique<GwotSolver>(std::move(part), of_part);
+  }
+
+  // One step of the problem on a subset; after its last, what it found is brought to all points. Interrupted, it leaves
+  // everything as it was.
+  bool coarse_step() {
+    if (!coarse) make_coarse();
+    if (coarse->step()) return true;
+    const GwotState& found = coarse->state();
+    if (found.status == GwotStatus::kNonFiniteInput) {
+      finish(found.status);
+      return false;
+    }
+    const double epsilon = std::max(found.epsilon, epsilon_end);
+    std::vector<double> p = spread_out(coarse->mean(), coarse_rows), column = bridge();
+    state.starts = found.starts;
+    sinkhorn->set_cost(problem.w, {p.data(), n(), d()}, epsilon);
+    sinkhorn->set_potentials(sinkhorn->row_potential(), column);
+    begin_levels(std::move(p), epsilon);
+    coarse.reset();
+    observe();
+    return true;
+  }
+
+  // The potentials of all columns from those of the rows of the subset: one half-iteration between the two. It begins
+  // at the potential of the subset's column that is next along a curve, so that sums are in range.
+  std::vector<double> bridge() {
+    std::vector<double> y(problem.y.data(), problem.y.data() + problem.y.size());
+    const std::vector<std::uint32_t> order = spatial_order({y.data(), problem.y.rows(), d()});
+    constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
+    std::vector<std::size_t> place(problem.y.rows(), kNone);
+    for (std::size_t j = 0; j < coarse_columns.size(); ++j) place[coarse_columns[j]] = j;
+    std::size_t last = place[*std::find_if(order.begin(), order.end(), [&](auto j) { return place[j] != kNone; })];
+    std::vector<double> guess(problem.y.rows());
+    for (const std::uint32_t j : order) {
+      if (place[j] != kNone) last = place[j];
+      guess[j] = coarse->column_potential()[last] +
+                 std::log2(problem.column_mass[j] * static_cast<double>(coarse_columns.size()));
+    }
+    Sinkhorn between(std::as_const(problem.y).view(), normalised(take(problem.row_mass, coarse_rows)),
+                     problem.column_mass, sinkhorn_options());
+    between.set_cost(take(problem.w, coarse_rows), coarse->p(), coarse->state().epsilon);
+    between.set_potentials(coarse->row_potential(), guess);
+    between.update_columns();
+    return {between.column_potential().begin(), between.column_potential().end()};
+  }
+
+  // p = K M places every point, with M on some rows alone.
+  std::vector<double> spread_out(MatrixView<const double> mean, const std::vector<std::size_t>& rows) const {
+    std::vector<double> all(n() * d(), 0.0), p(n() * d());
+    for (std::size_t r = 0; r < rows.size(); ++r) std::copy_n(mean.data + r * d(), d(), &all[rows[r] * d()]);
+    problem.times({all.data(), n(), d()}, {p.data(), n(), d()});
+    return p;
+  }
+
   // What starts run on: a subsample, or all points.
   struct StartProblem {
     bool all;
@@ -226,40 +331,19 @@ struct GwotSolver::Impl {
     if (starts_on) return *starts_on;
     StartProblem on;
     on.all = !problem.times_on || n() <= options.start_points;
-    std::vector<std::size_t> columns(problem.y.rows());
-    on.rows.resize(n());
-    std::iota(on.rows.begin(), on.rows.end(), std::size_t{0});
-    std::iota(columns.begin(), columns.end(), std::size_t{0});
-    if (!on.all) {
-      on.rows = permutation(n(), options.seed, kSubsampleStream, 0);
-      on.rows.resize(options.start_points);
-      std::sort(on.rows.begin(), on.rows.end());
-    }
-    if (columns.size() > options.start_points && !on.all) {
-      columns = permutation(problem.y.rows(), options.seed, kSubsampleStream, 1);
-      columns.resize(options.start_points);
-      std::sort(columns.begin(), columns.end());
-    }
-    const auto take = [](const std::vector<double>& values, const std::vector<std::size_t>& which) {
-      std::vector<double> taken;
-      for (const std::size_t i : which) taken.push_back(values[i]);
-      return taken;
-    };
-    const auto normalise = [](std::vector<double> mass) {
-      const double sum = std::accumulate(mass.begin(), mass.end(), 0.0);
-      for (double& value : mass) value /= sum;
-      return mass;
-    };
+    on.rows = choose(n(), on.all ? n() : options.start_points, 0);
+    const std::vector<std::size_t> columns =
+        choose(problem.y.rows(), on.all ? problem.y.rows() : options.start_points, 1);
     on.times = on.all ? problem.times : problem.times_on(on.rows);
     on.w = take(problem.w, on.rows);
-    on.mass = normalise(take(problem.row_mass, on.rows));
-    on.column_mass = normalise(take(problem.column_mass, columns));
+    on.mass = normalised(take(problem.row_mass, on.rows));
+    on.column_mass = normalised(take(problem.column_mass, columns));
     on.y = take_rows(problem.y, columns);
     starts_on = std::make_unique<StartProblem>(std::move(on));
     return *starts_on;
   }
 
-  // Where a start got to at the coarsest level.
+  // Where a start got to.
   struct StartResult {
     DescentResult result = DescentResult::kGoesOn;
     double objective = 0, merit = 0;
@@ -273,11 +357,15 @@ struct GwotSolver::Impl {
     coarse.marginal_tolerance = std::max(coarse.marginal_tolerance, 5e-3);
     Descent trial(solver, on.w, on.times, coarse);
     if (start > 0) trial.p() = random_p(start, on.w, on.times, on.mass);
-    trial.start_level(epsilon_start);
     StartResult got;
-    constexpr int kMostUpdates = 300;
-    for (int k = 0; k < kMostUpdates && got.result == DescentResult::kGoesOn; ++k)
-      got.result = trial.step(trial.inner_limit());
+    got.result = DescentResult::kConverged;
+    for (int level = 0; level < options.start_levels && got.result == DescentResult::kConverged; ++level) {
+      constexpr int kMostUpdates = 300;
+      trial.start_level(std::max(std::ldexp(epsilon_start, -level), epsilon_end));
+      got.result = DescentResult::kGoesOn;
+      for (int k = 0; k < kMostUpdates && got.result == DescentResult::kGoesOn; ++k)
+        got.result = trial.step(trial.inner_limit());
+    }
     got.objective = 2 * (trial.kept().any() ? trial.kept().reduced : trial.state().reduced);
     got.merit = trial.state().merit;
     got.p = trial.p();
@@ -292,21 +380,13 @@ struct GwotSolver::Impl {
     const bool failed = got.result == DescentResult::kNonFinite || got.result == DescentResult::kPrecisionFailure;
     if (failed || !(got.merit < best_start)) return;
     best_start = got.merit;
-    if (on.all) {
-      best_p = got.p;
-      return;
-    }
-    // p = K M places every point, with M on the subsample's rows alone.
-    std::vector<double> mean(n() * d(), 0.0);
-    for (std::size_t r = 0; r < on.rows.size(); ++r) std::copy_n(&got.mean[r * d()], d(), &mean[on.rows[r] * d()]);
-    best_p.resize(n() * d());
-    problem.times({mean.data(), n(), d()}, {best_p.data(), n(), d()});
+    best_p = on.all ? got.p : spread_out({got.mean.data(), on.rows.size(), d()}, on.rows);
   }
 
   // The next start, or on a device, which one of them cannot fill, the next few, each from a thread of its own. What
   // comes of them does not depend on how many run at once.
   void run_starts() {
-    constexpr int kAtOnce = 8;
+    constexpr int kAtOnce = 16;
     const StartProblem& on = start_problem();
     const int last = std::min(options.starts, next_start + (options.device.is_cuda() ? kAtOnce - 1 : 0));
     std::vector<std::future<StartResult>> running;
@@ -322,9 +402,9 @@ struct GwotSolver::Impl {
     next_start = last + 1;  // only now: interrupted starts are run again
   }
 
-  void begin_levels(std::vector<double> p) {
+  void begin_levels(std::vector<double> p, double epsilon) {
     descent->p() = std::move(p);
-    descent->start_level(epsilon_start);
+    descent->start_level(epsilon);
     phase = Phase::kLevels;
   }
 
@@ -413,6 +493,7 @@ struct GwotSolver::Impl {
 
   // An interrupt in the middle of a step leaves everything as it was before.
   bool step() {
+    if (phase == Phase::kStarts && begins_coarse()) return coarse_step();
     take_snapshot(before);
     try {
       return uninterrupted_step();
@@ -427,7 +508,7 @@ struct GwotSolver::Impl {
       case Phase::kStarts:
         run_starts();
         if (phase == Phase::kStarts && next_start > options.starts) {
-          begin_levels(best_p.empty() ? std::vector<double>(n() * d(), 0.0) : best_p);
+          begin_levels(best_p.empty() ? std::vector<double>(n() * d(), 0.0) : best_p, epsilon_start);
           starts_on.reset();
         }
         break;
@@ -483,14 +564,16 @@ struct GwotSolver::Impl {
                                       static_cast<double>(polished),
                                       sinkhorn->in_double() ? 1.0 : 0.0,
                                       sinkhorn->dropped(),
-                                      sinkhorn->duality_gap()};
+                                      sinkhorn->duality_gap(),
+                                      static_cast<double>(options.coarse_points),
+                                      static_cast<double>(options.start_levels)};
     add("scalars", scalars);
   }
 
   void restore(const Snapshot& from) {
     const auto read = [&](const std::string& name) { return from.at(name); };
     const std::vector<double>& scalars = from.at("scalars");
-    if (scalars.size() != 24) throw Error("solver.scalars", "has a wrong size", "the checkpoint is of another version");
+    if (scalars.size() != 26) throw Error("solver.scalars", "has a wrong size", "the checkpoint is of another version");
     const auto same = [&](std::size_t k, double mine, const char* what) {
       if (scalars[k] != mine)
         throw Error(what, fmt::format("is {} here and {} in the checkpoint", mine, scalars[k]),
@@ -506,6 +589,8 @@ struct GwotSolver::Impl {
     same(16, options.tolerance, "tolerance");
     same(17, options.marginal_tolerance, "marginal_tolerance");
     same(18, static_cast<double>(options.seed), "seed");
+    same(24, static_cast<double>(options.coarse_points), "coarse_points");
+    same(25, static_cast<double>(options.start_levels), "start_levels");
     const auto refuse = [](const std::string& what) {
       throw Error("checkpoint: " + what, "cannot be of a run of this problem", "it is damaged or of other data");
     };
@@ -559,20 +644,39 @@ struct GwotSolver::Impl {
     observe();
   }
 
-  void save(TensorFileWriter& file) {
+  void save(TensorFileWriter& file, const std::string& prefix) {
     take_snapshot(saved);
-    for (const auto& [name, values] : saved) add_values(file, kPrefix + name, {values.size()}, values);
+    for (const auto& [name, values] : saved) add_values(file, prefix + name, {values.size()}, values);
+    if (coarse) coarse->impl_->save(file, prefix + kCoarse);
   }
 
-  void load(const TensorFile& file) {
+  void load(const TensorFile& file, const std::string& prefix) {
     Snapshot read;
     take_snapshot(read);  // for the names
-    for (auto& [name, values] : read) values = read_values<double>(file, kPrefix + name);
+    for (auto& [name, values] : read) values = read_values<double>(file, prefix + name);
     restore(read);
+    coarse.reset();
+    if (phase != Phase::kStarts || !begins_coarse() || file.tensors().count(prefix + kCoarse + "scalars") == 0) return;
+    make_coarse();
+    coarse->impl_->load(file, prefix + kCoarse);
   }
 
   Snapshot saved;   // what a TensorFileWriter still points to
   Snapshot before;  // the last step
+
+  // How far it is: starts count one each, levels of ε one each, the polish one; a problem that begins on a subset has
+  // those there, and two on all points.
+  double levels() const { return std::ceil(std::log2(epsilon_start / epsilon_end) - 1e-9) + 1; }
+  std::uint64_t stages() const {
+    return static_cast<std::uint64_t>(levels() + (paper() ? 0 : options.starts + 1)) + 1 + (begins_coarse() ? 2 : 0);
+  }
+  std::uint64_t stage() const {
+    if (phase == Phase::kDone) return stages();
+    if (begins_coarse()) return coarse ? coarse->impl_->stage() : phase == Phase::kStarts ? 0 : stages() - 2;
+    if (phase == Phase::kStarts) return static_cast<std::uint64_t>(next_start);
+    const double level = std::max(0.0, std::log2(epsilon_start / std::max(state.epsilon, epsilon_end)));
+    return static_cast<std::uint64_t>((paper() ? 0 : options.starts + 1) + level);
+  }
 
   void observe() {
     // Of the last plan that was taken, as are the potentials and all else that is shown.
@@ -599,23 +703,14 @@ bool GwotSolver::step() { return impl_->step(); }
 
 GwotStatus GwotSolver::run(std::uint64_t half_iterations, Progress* progress, const std::function<void()>& after_step) {
   const std::uint64_t until = impl_->sinkhorn->half_iterations() + half_iterations;
-  // Starts count one unit each, levels of ε one each, the polish one.
-  const double levels = std::ceil(std::log2(impl_->epsilon_start / impl_->epsilon_end) - 1e-9) + 1;
-  const double starts = impl_->paper() ? 0 : impl_->options.starts + 1;
-  const auto total = static_cast<std::uint64_t>(starts + levels) + 1;
-  if (progress != nullptr) progress->start("couple", total, "stages");
+  if (progress != nullptr) progress->start("couple", impl_->stages(), "stages");
   const auto tell = [&] {
-    if (impl_->phase == Impl::Phase::kStarts) {
-      progress->update(static_cast<std::uint64_t>(impl_->next_start));
-      return;
-    }
-    const double level = std::max(0.0, std::log2(impl_->epsilon_start / std::max(state().epsilon, impl_->epsilon_end)));
-    const bool done = impl_->phase == Impl::Phase::kDone;
-    const bool any = impl_->descent->kept().any();
-    progress->update(done ? total : static_cast<std::uint64_t>(starts + level),
-                     !any ? std::string()
-                          : fmt::format("ε {:.3g}, objective {:.5g}, marginals {:.1e}", state().epsilon,
-                                        2 * state().reduced, state().marginal_error));
+    const GwotState& shown = impl_->coarse ? impl_->coarse->state() : state();
+    progress->update(impl_->stage(), shown.outer_iterations == 0
+                                         ? std::string()
+                                         : fmt::format("{}ε {:.3g}, objective {:.5g}, marginals {:.1e}",
+                                                       impl_->coarse ? "on a subset: " : "", shown.epsilon,
+                                                       2 * shown.reduced, shown.marginal_error));
   };
   bool more = impl_->phase != Impl::Phase::kDone;
   while (more && (half_iterations == 0 || impl_->sinkhorn->half_iterations() < until)) {
@@ -628,8 +723,8 @@ GwotStatus GwotSolver::run(std::uint64_t half_iterations, Progress* progress, co
   return state().status;
 }
 
-void GwotSolver::save(TensorFileWriter& file) const { impl_->save(file); }
-void GwotSolver::load(const TensorFile& file) { impl_->load(file); }
+void GwotSolver::save(TensorFileWriter& file) const { impl_->save(file, kPrefix); }
+void GwotSolver::load(const TensorFile& file) { impl_->load(file, kPrefix); }
 
 const GwotState& GwotSolver::state() const { return impl_->state; }
 std::span<const double> GwotSolver::row_potential() const {

@@ -494,7 +494,7 @@ void DeviceKernel::times(const double* m, std::size_t d, double* out,
           launch_times<2>(l, width);
       }
       if (!between) continue;
-      check_cuda(cudaDeviceSynchronize(), "a kernel times a matrix");
+      check_cuda(cudaStreamSynchronize(nullptr), "a kernel times a matrix");
       between((static_cast<double>(first) +
                static_cast<double>(count) * static_cast<double>(launch + 1) / static_cast<double>(launch_ends.size())) /
               static_cast<double>(d));

@@ -64,17 +64,25 @@ __device__ inline float exp2_of(float x) {
 }
 __device__ inline double exp2_of(double x) { return exp2(x); }
 
+template <class V>
+__device__ std::enable_if_t<std::is_arithmetic_v<V>, V> shuffled(V value, int by) {
+  return __shfl_xor_sync(0xFFFFFFFFu, value, by);
+}
+// Reductions in a fixed order, so that the result is the same every time; every thread gets it.
+template <class V, class Combine>
+__device__ V warp_reduce(V value, const Combine& combine) {
+  for (int by = 16; by > 0; by /= 2) value = combine(value, shuffled(value, by));
+  return value;
+}
+// Over a block of whole warps; scratch has a place for each of them.
 template <class V, class Combine>
 __device__ V block_reduce(V value, V* scratch, const Combine& combine) {
-  // A fixed tree over the block (a power of two of threads), so that the result is the same every time.
-  scratch[threadIdx.x] = value;
+  value = warp_reduce(value, combine);
+  __syncthreads();  // scratch may still be read
+  if (threadIdx.x % 32 == 0) scratch[threadIdx.x / 32] = value;
   __syncthreads();
-  for (unsigned half = blockDim.x / 2; half > 0; half /= 2) {
-    if (threadIdx.x < half) scratch[threadIdx.x] = combine(scratch[threadIdx.x], scratch[threadIdx.x + half]);
-    __syncthreads();
-  }
-  const V result = scratch[0];
-  __syncthreads();
+  V result = scratch[0];
+  for (unsigned w = 1; w < blockDim.x / 32; ++w) result = combine(result, scratch[w]);
   return result;
 }
 struct Plus {
@@ -87,20 +95,15 @@ struct Larger {
   __device__ double operator()(double a, double b) const { return a > b ? a : b; }
 };
 
-// The same over every kPart threads, for each of them its own part's.
+// The largest over every kPart threads, for each of them its own part's.
 __device__ inline double part_largest(double value, double* scratch) {
-  scratch[threadIdx.x] = value;
+  value = warp_reduce(value, Larger());
   __syncthreads();
-  for (unsigned half = kPart / 2; half > 0; half /= 2) {
-    if (threadIdx.x % kPart < half) {
-      const double other = scratch[threadIdx.x + half];
-      if (other > scratch[threadIdx.x]) scratch[threadIdx.x] = other;
-    }
-    __syncthreads();
-  }
-  const double result = scratch[threadIdx.x / kPart * kPart];
+  if (threadIdx.x % 32 == 0) scratch[threadIdx.x / 32] = value;
   __syncthreads();
-  return result;
+  const unsigned first = threadIdx.x / kPart * (kPart / 32);
+  for (unsigned w = first; w < first + kPart / 32; ++w) value = Larger()(value, scratch[w]);
+  return value;
 }
 
 __device__ inline unsigned points_in(const SideView& side, unsigned part) {
@@ -172,7 +175,7 @@ __device__ inline bool position_of(const SideView& side, const CostView& cost, s
 
 // One block per run: boxes, sharpness, shifts and the largest potential of its parts.
 __global__ void __launch_bounds__(kRun) bound_runs(SideView side, CostView cost) {
-  __shared__ double scratch[kRun];
+  __shared__ double scratch[kRun / 32];
   const std::uint32_t at = blockIdx.x * kRun + threadIdx.x;
   const unsigned part = blockIdx.x * kParts + threadIdx.x / kPart;
   const bool valid = at < side.count, tells = threadIdx.x % kPart == 0;
@@ -205,7 +208,7 @@ __global__ void __launch_bounds__(kRun) bound_runs(SideView side, CostView cost)
 
 // The extent of all positions, for the cells of the curve: one block.
 __global__ void extent(SideView side, CostView cost, double* low, double* high) {
-  __shared__ double scratch[kRun];
+  __shared__ double scratch[kRun / 32];
   for (int k = 0; k < cost.dim; ++k) {
     double least = INFINITY, most = -INFINITY;
     for (std::uint32_t i = threadIdx.x; i < side.count; i += blockDim.x) {

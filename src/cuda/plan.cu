@@ -52,7 +52,7 @@ struct Cloud {
     fill(double_precision);
     CPFM_LAUNCH(bound_runs, side.view.runs, kRun)(side.view, cost());
     check_launch("the bounds");
-    check_cuda(cudaDeviceSynchronize(), "the order along the curve");
+    check_cuda(cudaStreamSynchronize(nullptr), "the order along the curve");
   }
 };
 

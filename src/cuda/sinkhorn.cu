@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <vector>
 
@@ -14,7 +15,8 @@ namespace {
 constexpr int kIterations = 8;                        // of a captured graph
 constexpr double kSmallest = 1e-30, kLargest = 1e30;  // sums outside are computed again, safely
 
-struct BlockTotals {
+// What a half-iteration found, over a run of targets or all of them.
+struct Totals {
   double error, gap, dropped;
   unsigned long long pairs, rescued;
 };
@@ -22,28 +24,32 @@ struct BlockTotals {
 // What lives on the device across half-iterations.
 struct State {
   InnerControl control;
-  BlockTotals last;  // of the last half-iteration
+  Totals last;  // of the last half-iteration
   unsigned long long half_iterations, pairs, rescued;
   double column_gap;  // before the last update of the columns
-  unsigned arrived;   // blocks that are done
+  unsigned arrived;   // runs that are done
 };
 
-struct PairArguments {
+struct Arguments {
   SideView source, target;
   int dim;
   int splits;  // blocks that share one run of targets; block c takes parts c, c + splits, …
   bool truncate;
-  double threshold;  // parts whose every exponent is below are left out
-  double* partial;   // splits × (1 or dim + 2) × padded targets
-  double* dropped;   // target runs × splits
-  unsigned* kept;    // likewise: parts of the source computed
-  const State* state;
-  bool controlled;  // stop when state->control says so
+  double threshold;    // parts whose every exponent is below are left out
+  double* partial;     // splits × (1 or dim + 2) × padded targets
+  double* dropped;     // target runs × splits
+  unsigned* kept;      // likewise: points of the source computed
+  Totals* run_totals;  // of every run
+  double* moments;     // target count × (dim + 1), in the order given
+  State* state;
+  bool on_rows;
+  bool controlled;    // go as far, and stop when, state->control says
+  double relaxation;  // where it is not controlled
 };
 
 // Whether any pair of a run of targets and a part of the source may count; else adds what they hold at most to
 // `dropped`.
-__device__ inline bool may_count(const PairArguments& a, unsigned run, unsigned part, double& dropped) {
+__device__ inline bool may_count(const Arguments& a, unsigned run, unsigned part, double& dropped) {
   double left_out = 0;
   for (unsigned t = run * kParts; t < (run + 1) * kParts; ++t) {
     const double exponent = largest_exponent(a.target, t, a.source, part, a.dim);
@@ -54,39 +60,37 @@ __device__ inline bool may_count(const PairArguments& a, unsigned run, unsigned 
   return false;
 }
 
-// One block: a run of targets, R of them to a thread, against its share of the source's parts. D = dim + 1.
+// The first half of a half-iteration. A block has a run of targets, R of them to a thread, and its share of the
+// source's parts. D = dim + 1. The targets' potentials are older than the kernel ahead, which moved the sources'.
 template <class T, int D, int R, bool kValues>
-__global__ void __launch_bounds__(kRun / R) pair_sums(const PairArguments a) {
-  if (a.controlled && a.state->control.stop) return;
-  constexpr int kThreads = kRun / R, kSums = kValues ? D + 1 : 1;
+__global__ void __launch_bounds__(kRun / R) pair_sums(const Arguments a) {
+  constexpr int kThreads = kRun / R, kWarps = kThreads / 32, kSums = kValues ? D + 1 : 1;
   using P = Point<T, D>;
   __shared__ P tile[kRun];  // kParts parts of the source
-  __shared__ unsigned list[kThreads + kParts], warp_count[(kThreads + 31) / 32];
-  __shared__ double scratch[kThreads];
+  __shared__ unsigned list[kThreads + kParts], warp_count[kWarps];
+  __shared__ double scratch[kWarps];
 
-  const unsigned run = blockIdx.x, split = blockIdx.y, thread = threadIdx.x;
+  const unsigned run = blockIdx.x, split = blockIdx.y, thread = threadIdx.x, first_target = run * kRun;
   P target[R];
 #pragma unroll
-  for (int r = 0; r < R; ++r)
-    target[r] = static_cast<const P*>(a.target.points)[static_cast<std::size_t>(run) * kRun + r * kThreads + thread];
+  for (int r = 0; r < R; ++r) target[r] = static_cast<const P*>(a.target.points)[first_target + r * kThreads + thread];
+  wait_for_previous();
+  if (a.controlled && a.state->control.stop) return;
   double total[R][kSums];
 #pragma unroll
   for (int r = 0; r < R; ++r) {
 #pragma unroll
     for (int k = 0; k < kSums; ++k) total[r][k] = 0;
   }
-  // The parts that list[begin…] names, at most kParts of them, against the targets.
+  const unsigned step = static_cast<unsigned>(a.splits), parts = (a.source.count + kPart - 1) / kPart;
+  // The parts that list[begin…] names, or all of this share in their order; at most kParts of them against the targets.
   const auto add_parts = [&](unsigned begin, unsigned count) {
 #pragma unroll
     for (int r = 0; r < R; ++r) {
       const unsigned place = r * kThreads + thread, which = place / kPart;
       if (which < count) {
-        tile[place] = static_cast<const P*>(
-            a.source.points)[static_cast<std::size_t>(list[begin + which]) * kPart + place % kPart];
-      } else {
-        P nothing = {};
-        nothing.v[D] = static_cast<T>(kVanishing);
-        tile[place] = nothing;
+        const std::size_t part = a.truncate ? list[begin + which] : split + (begin + which) * step;
+        tile[place] = static_cast<const P*>(a.source.points)[part * kPart + place % kPart];
       }
     }
     __syncthreads();
@@ -96,8 +100,9 @@ __global__ void __launch_bounds__(kRun / R) pair_sums(const PairArguments a) {
 #pragma unroll
       for (int k = 0; k < kSums; ++k) sum[r][k] = 0;
     }
-#pragma unroll 4
-    for (int s = 0; s < kRun; ++s) {
+    const unsigned end = count * kPart;
+#pragma unroll 16
+    for (unsigned s = 0; s < end; ++s) {
       const P source = tile[s];
 #pragma unroll
       for (int r = 0; r < R; ++r) {
@@ -122,8 +127,13 @@ __global__ void __launch_bounds__(kRun / R) pair_sums(const PairArguments a) {
 
   double dropped = 0;
   unsigned kept = 0, waiting = 0;  // parts on the list, from its beginning
-  const unsigned step = static_cast<unsigned>(a.splits), parts = a.source.runs * kParts;
-  for (unsigned first = split; first < parts; first += step * kThreads) {
+  if (!a.truncate) {
+    const unsigned share = split < parts ? (parts - split + step - 1) / step : 0;
+    for (unsigned begin = 0; begin < share; begin += kParts)
+      add_parts(begin, min(share - begin, static_cast<unsigned>(kParts)));
+    for (unsigned k = thread; k < share; k += kThreads) kept += points_in(a.source, split + k * step);
+  }
+  for (unsigned first = split; a.truncate && first < parts; first += step * kThreads) {
     // Which of the next parts are needed: one thread looks at each, and the list keeps their order.
     const unsigned mine = first + step * thread;
     const bool needed = mine < parts && (!a.truncate || may_count(a, run, mine, dropped));
@@ -131,13 +141,15 @@ __global__ void __launch_bounds__(kRun / R) pair_sums(const PairArguments a) {
     if (thread % 32 == 0) warp_count[thread / 32] = __popc(ballot);
     __syncthreads();
     unsigned before = waiting, count = waiting;
-    for (unsigned w = 0; w < (kThreads + 31) / 32; ++w) {
+    for (unsigned w = 0; w < kWarps; ++w) {
       if (w < thread / 32) before += warp_count[w];
       count += warp_count[w];
     }
-    if (needed) list[before + __popc(ballot & ((1u << thread % 32) - 1))] = mine;
+    if (needed) {
+      list[before + __popc(ballot & ((1u << thread % 32) - 1))] = mine;
+      kept += points_in(a.source, mine);
+    }
     __syncthreads();
-    kept += count - waiting;
     const unsigned whole = count / kParts * kParts;
     for (unsigned begin = 0; begin < whole; begin += kParts) add_parts(begin, kParts);
     // What does not fill a tile waits for the next.
@@ -154,86 +166,100 @@ __global__ void __launch_bounds__(kRun / R) pair_sums(const PairArguments a) {
   for (int r = 0; r < R; ++r) {
 #pragma unroll
     for (int k = 0; k < kSums; ++k)
-      a.partial[(static_cast<std::size_t>(split) * kSums + k) * stride + static_cast<std::size_t>(run) * kRun +
-                r * kThreads + thread] = total[r][k];
+      a.partial[(static_cast<std::size_t>(split) * kSums + k) * stride + first_target + r * kThreads + thread] =
+          total[r][k];
   }
+  const std::size_t first_share = static_cast<std::size_t>(run) * a.splits;
   dropped = block_reduce(dropped, scratch, Plus());
+  kept = block_reduce(kept, reinterpret_cast<unsigned*>(scratch), Plus());
   if (thread == 0) {
-    a.dropped[static_cast<std::size_t>(run) * a.splits + split] = dropped;
-    a.kept[static_cast<std::size_t>(run) * a.splits + split] = kept;
+    a.dropped[first_share + split] = dropped;
+    a.kept[first_share + split] = kept;
   }
 }
-
-struct FinishArguments {
-  SideView source, target;
-  int dims;          // dim + 1
-  int splits, sums;  // as pair_sums left them: sums is 1 or dims + 1
-  const double* partial;
-  const double* dropped;
-  const unsigned* kept;
-  double* moments;  // target count × dims, in the order given; null without values
-  BlockTotals* blocks;
-  State* state;
-  bool on_rows, controlled;
-  double relaxation;  // where it is not controlled
-};
 
 // log2 Σ_s 2^(pot_s + <a_t, b_s>) of one target by the safe two-pass form, in double, by the whole block.
 template <class T>
-__device__ double safe_log2_sum(const FinishArguments& a, std::uint32_t at, double* scratch) {
-  const int width = slots<T>(a.dims);
+__device__ double safe_log2_sum(const Arguments& a, unsigned at, double* scratch) {
+  const int dims = a.dim + 1, width = slots<T>(dims);
   const T* const target = static_cast<const T*>(a.target.points) + static_cast<std::size_t>(at) * width;
-  const auto exponent = [&](std::uint32_t s) {
+  const auto exponent = [&](unsigned s) {
     const T* const source = static_cast<const T*>(a.source.points) + static_cast<std::size_t>(s) * width;
-    double e = static_cast<double>(source[a.dims]);
-    for (int k = 0; k < a.dims; ++k) e += static_cast<double>(target[k]) * static_cast<double>(source[k]);
+    double e = static_cast<double>(source[dims]);
+    for (int k = 0; k < dims; ++k) e += static_cast<double>(target[k]) * static_cast<double>(source[k]);
     return e;
   };
   double largest = -INFINITY;
-  for (std::uint32_t s = threadIdx.x; s < a.source.count; s += blockDim.x) largest = fmax(largest, exponent(s));
+  for (unsigned s = threadIdx.x; s < a.source.count; s += blockDim.x) largest = fmax(largest, exponent(s));
   largest = block_reduce(largest, scratch, Larger());
   double sum = 0;
-  for (std::uint32_t s = threadIdx.x; s < a.source.count; s += blockDim.x) sum += exp2(exponent(s) - largest);
-  sum = block_reduce(sum, scratch, Plus());
-  return largest + log2(sum);
+  for (unsigned s = threadIdx.x; s < a.source.count; s += blockDim.x) sum += exp2(exponent(s) - largest);
+  return largest + log2(block_reduce(sum, scratch, Plus()));
 }
 
-__device__ inline BlockTotals add(const BlockTotals& a, const BlockTotals& b) {
-  return {a.error + b.error, a.gap + b.gap, a.dropped + b.dropped, a.pairs + b.pairs, a.rescued + b.rescued};
+struct Add {
+  __device__ Totals operator()(const Totals& a, const Totals& b) const {
+    return {a.error + b.error, a.gap + b.gap, a.dropped + b.dropped, a.pairs + b.pairs, a.rescued + b.rescued};
+  }
+};
+__device__ inline Totals shuffled(const Totals& t, int by) {
+  return {shuffled(t.error, by), shuffled(t.gap, by), shuffled(t.dropped, by), shuffled(t.pairs, by),
+          shuffled(t.rescued, by)};
 }
 
-// Adds up the shares of the sums, moves the potentials and, in the block that comes last, tells the state.
+// Whether this block is the last of `all` to come here: what the others wrote before is then to be seen, past the first
+// cache. The count is left at zero.
+__device__ inline bool comes_last(unsigned* arrived, unsigned all, bool* shared) {
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    *shared = atomicAdd(arrived, 1u) == all - 1;
+    if (*shared) *arrived = 0;
+  }
+  __syncthreads();
+  if (*shared) __threadfence();
+  return *shared;
+}
+
+// The second half: adds up the shares, moves the potentials and, in the block that comes last, tells the state.
+// What it reads before it waits was written before the first half began.
 template <class T>
-__global__ void __launch_bounds__(kRun) finish(const FinishArguments a) {
-  if (a.controlled && a.state->control.stop) return;
-  __shared__ double scratch[kRun];
-  __shared__ bool lost[kRun];
-  __shared__ BlockTotals totals[kRun];
-  __shared__ bool is_last;
-
-  const unsigned run = blockIdx.x, thread = threadIdx.x;
-  const std::uint32_t at = run * kRun + thread;
+__global__ void __launch_bounds__(kRun) finish(const Arguments a, const bool values) {
+  __shared__ double scratch[kRun / 32];
+  __shared__ Totals warp_totals[kRun / 32];
+  __shared__ bool lost[kRun], is_last;
+  const unsigned run = blockIdx.x, thread = threadIdx.x, at = run * kRun + thread;
   const bool valid = at < a.target.count;
-  const std::size_t stride = static_cast<std::size_t>(a.target.runs) * kRun;
-  const InnerControl& control = a.state->control;
-  const double relaxation = !a.controlled ? a.relaxation : a.on_rows ? control.row_relaxation : control.relaxation;
   const std::uint32_t i = valid ? a.target.order[at] : 0;
-  const double mass = valid ? a.target.mass[i] : 0;
+  const double mass = valid ? a.target.mass[i] : 0, shift = valid ? a.target.shift[at] : 0;
   double potential = valid ? a.target.potential[i] : 0;
-  BlockTotals mine{0, 0, 0, 0, 0};
+  wait_for_previous();
+  InnerControl control = a.state->control;
+  if (a.controlled && control.stop) return;
+  const double relaxation = !a.controlled ? a.relaxation : a.on_rows ? control.row_relaxation : control.relaxation;
+
+  const int dims = a.dim + 1, sums = values ? dims + 1 : 1;
+  const std::size_t stride = static_cast<std::size_t>(a.target.runs) * kRun;
+  Totals mine{0, 0, 0, 0, 0};
+  for (int c = static_cast<int>(thread); c < a.splits; c += kRun) {
+    const std::size_t share = static_cast<std::size_t>(run) * a.splits + c;
+    mine.dropped += a.dropped[share];
+    mine.pairs += static_cast<unsigned long long>(a.kept[share]) * min(a.target.count - run * kRun, unsigned{kRun});
+  }
   bool out_of_range = false;
   if (valid) {
     double sum = 0;
-    for (int c = 0; c < a.splits; ++c) sum += a.partial[static_cast<std::size_t>(c) * a.sums * stride + at];
+#pragma unroll 16
+    for (int c = 0; c < a.splits; ++c) sum += a.partial[static_cast<std::size_t>(c) * sums * stride + at];
     if (sum > kSmallest && sum < kLargest) {
       mine.error = fabs(sum - mass);
       mine.gap = (sum - mass) * potential;
       potential += relaxation * log2(mass / sum);
-      for (int k = 0; a.moments != nullptr && k < a.dims; ++k) {
+      for (int k = 0; values && k < dims; ++k) {
         double value = 0;
         for (int c = 0; c < a.splits; ++c)
-          value += a.partial[(static_cast<std::size_t>(c) * a.sums + k + 1) * stride + at];
-        a.moments[static_cast<std::size_t>(i) * a.dims + k] = value * (mass / sum);
+          value += a.partial[(static_cast<std::size_t>(c) * sums + k + 1) * stride + at];
+        a.moments[static_cast<std::size_t>(i) * dims + k] = value * (mass / sum);
       }
     } else {
       mine.error = mass;
@@ -251,45 +277,26 @@ __global__ void __launch_bounds__(kRun) finish(const FinishArguments a) {
   }
   if (valid) {
     a.target.potential[i] = potential;
-    static_cast<T*>(a.target.points)[static_cast<std::size_t>(at) * slots<T>(a.dims) + a.dims] =
-        static_cast<T>(potential);
+    static_cast<T*>(a.target.points)[static_cast<std::size_t>(at) * slots<T>(dims) + dims] = static_cast<T>(potential);
   }
-  const double largest = part_largest(valid ? potential + a.target.shift[at] : -INFINITY, scratch);
+  const double largest = part_largest(valid ? potential + shift : -INFINITY, scratch);
   if (thread % kPart == 0) a.target.bounds.potential[run * kParts + thread / kPart] = largest;
+  mine = block_reduce(mine, warp_totals, Add());
+  if (thread == 0) a.run_totals[run] = mine;
+  if (!comes_last(&a.state->arrived, a.target.runs, &is_last)) return;
 
-  // Shares of the run: one thread each, then a fixed tree.
-  for (int c = static_cast<int>(thread); c < a.splits; c += kRun) {
-    const std::size_t share = static_cast<std::size_t>(run) * a.splits + c;
-    mine.dropped += a.dropped[share];
-    mine.pairs += static_cast<unsigned long long>(a.kept[share]) * kRun * kPart;
+  Totals all{0, 0, 0, 0, 0};
+  for (unsigned r = thread; r < a.target.runs; r += kRun) {
+    const volatile Totals& of_run = a.run_totals[r];
+    all.error += of_run.error;
+    all.gap += of_run.gap;
+    all.dropped += of_run.dropped;
+    all.pairs += of_run.pairs;
+    all.rescued += of_run.rescued;
   }
-  const auto reduce = [&](BlockTotals value) {
-    totals[thread] = value;
-    __syncthreads();
-    for (unsigned half = kRun / 2; half > 0; half /= 2) {
-      if (thread < half) totals[thread] = add(totals[thread], totals[thread + half]);
-      __syncthreads();
-    }
-    return totals[0];
-  };
-  const BlockTotals of_block = reduce(mine);
-  if (thread == 0) {
-    a.blocks[run] = of_block;
-    __threadfence();
-    is_last = atomicAdd(&a.state->arrived, 1u) == gridDim.x - 1;
-  }
-  __syncthreads();
-  if (!is_last) return;
-  __threadfence();
-  BlockTotals sum{0, 0, 0, 0, 0};
-  for (unsigned b = thread; b < gridDim.x; b += kRun) {
-    const volatile BlockTotals& block = a.blocks[b];
-    sum = add(sum, BlockTotals{block.error, block.gap, block.dropped, block.pairs, block.rescued});
-  }
-  const BlockTotals all = reduce(sum);
+  all = block_reduce(all, warp_totals, Add());
   if (thread != 0) return;
   State& state = *a.state;
-  state.arrived = 0;
   state.last = all;
   ++state.half_iterations;
   state.pairs += all.pairs;
@@ -297,9 +304,10 @@ __global__ void __launch_bounds__(kRun) finish(const FinishArguments a) {
   if (!a.on_rows) state.column_gap = all.gap;
   if (!a.controlled) return;
   if (a.on_rows)
-    state.control.after_rows();
+    control.after_rows();
   else
-    state.control.after_columns(all.error);
+    control.after_columns(all.error);
+  state.control = control;
 }
 
 // Everything below is done once per cost.
@@ -311,26 +319,21 @@ __global__ void rescale_potentials(double* potential, const double* mass, std::u
   potential[i] = own + (potential[i] - own) * factor;
 }
 
-using PairKernel = void (*)(PairArguments);
-struct PairLaunch {
-  PairKernel kernel;
+struct PairKernel {
+  void (*kernel)(Arguments);
   unsigned threads;
 };
 
-template <class T, int D>
-PairLaunch pair_kernel(bool values) {
-  // Sums alone are bound by the special-function units when the loads of a source serve several targets.
-  if constexpr (sizeof(T) == 8) {
-    return values ? PairLaunch{&pair_sums<T, D, 1, true>, kRun} : PairLaunch{&pair_sums<T, D, 1, false>, kRun};
-  } else {
-    return values ? PairLaunch{&pair_sums<T, D, 2, true>, kRun / 2} : PairLaunch{&pair_sums<T, D, 4, false>, kRun / 4};
-  }
+template <class T, int D, int R>
+PairKernel with_values(bool values) {
+  return {values ? &pair_sums<T, D, R, true> : &pair_sums<T, D, R, false>, kRun / R};
 }
 
 template <class T>
-PairLaunch pair_kernel(int dims, bool values) {
-  PairLaunch chosen{};
-  with_dims(dims, [&](auto d) { chosen = pair_kernel<T, decltype(d)::value>(values); });
+PairKernel choose_kernel(int dims, bool values) {
+  PairKernel chosen{};
+  // Sums are bound by the special-function units if what is loaded of a source serves more than one target.
+  with_dims(dims, [&](auto d) { chosen = with_values < T, decltype(d)::value, sizeof(T) == 8 ? 1 : 2 > (values); });
   return chosen;
 }
 
@@ -341,6 +344,7 @@ struct DeviceSinkhorn::Impl {
   int dim, processors = 1;
   double drop, threshold, epsilon = 0;
   bool in_double = false;
+  bool early = false;  // whether a kernel can be set up before the one ahead of it has ended
   cudaStream_t stream = nullptr;
   cudaGraphExec_t graph = nullptr;
   bool graph_in_double = false;
@@ -348,7 +352,7 @@ struct DeviceSinkhorn::Impl {
   Side row, column;
   DeviceArray<double> w, p, y, partial, dropped, moments;
   DeviceArray<unsigned> kept;
-  DeviceArray<BlockTotals> blocks;
+  DeviceArray<Totals> run_totals;
   DeviceArray<State> state;
   CurveOrder curve;
   int row_splits = 1, column_splits = 1;  // of the sums that move rows, and columns
@@ -361,6 +365,7 @@ struct DeviceSinkhorn::Impl {
     threshold =
         drop > 0 ? std::log2(drop) - std::log2(static_cast<double>(n)) - std::log2(static_cast<double>(m)) - 1 : 0;
     check_cuda(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device.cuda), "the device");
+    early = can_launch_early(device.cuda);
     row = Side(n, dim, true, problem.row_mass);
     column = Side(m, dim, false, problem.column_mass);
     w = DeviceArray<double>(n, "the cost");
@@ -368,8 +373,8 @@ struct DeviceSinkhorn::Impl {
     y = DeviceArray<double>(m * d, "the latent points");
     y.upload(problem.y, m * d);
     moments = DeviceArray<double>(n * (d + 1), "the moments of the plan");
-    row_splits = choose_splits(row.view.runs, column.view.runs);
-    column_splits = choose_splits(column.view.runs, row.view.runs);
+    row_splits = choose_splits(row.view, column.view);
+    column_splits = choose_splits(column.view, row.view);
     const std::size_t sums = std::max(row.view.runs * static_cast<std::size_t>(row_splits) * (d + 2),
                                       column.view.runs * static_cast<std::size_t>(column_splits));
     const std::size_t shares = std::max(row.view.runs * static_cast<std::size_t>(row_splits),
@@ -377,11 +382,11 @@ struct DeviceSinkhorn::Impl {
     partial = DeviceArray<double>(sums * kRun, "sums over pairs");
     dropped = DeviceArray<double>(shares, "sums over pairs");
     kept = DeviceArray<unsigned>(shares, "sums over pairs");
-    blocks = DeviceArray<BlockTotals>(std::max(row.view.runs, column.view.runs), "sums over pairs");
+    run_totals = DeviceArray<Totals>(std::max(row.view.runs, column.view.runs), "sums over pairs");
     state = DeviceArray<State>(1, "the state");
     if (drop > 0) curve = CurveOrder(std::max(n, m), dim);
     // The set-up ran on the default stream; this one does not wait for it.
-    check_cuda(cudaDeviceSynchronize(), "setting up");
+    check_cuda(cudaStreamSynchronize(nullptr), "setting up");
     check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "a stream");
     check_cuda(cudaMallocHost(&shown, sizeof(State)), "pinned memory");
     *shown = State{};
@@ -401,17 +406,29 @@ struct DeviceSinkhorn::Impl {
     cudaSetDevice(before);
   }
 
-  // Enough blocks to fill the device several times over, while each still has a few runs to go through.
-  int choose_splits(std::uint32_t target_runs, std::uint32_t source_runs) const {
-    constexpr std::size_t kBlocksPerProcessor = 16;
-    constexpr std::uint32_t kFewest = 2;
-    const std::size_t wanted =
-        (kBlocksPerProcessor * static_cast<std::size_t>(processors) + target_runs - 1) / target_runs;
-    const std::size_t most = std::max<std::uint32_t>(1, source_runs / kFewest);
+  // Blocks that share a run of targets: the number that leaves the busiest processor the least to do, while there are
+  // enough blocks to hide one another's waits.
+  int choose_splits(const SideView& target, const SideView& source) const {
+    constexpr std::size_t kFewestBlocks = 6, kMostBlocks = 64;  // per processor
+    constexpr double kOverhead = 0.5;                           // of a block, in parts
+    const std::size_t runs = target.runs, parts = (source.count + kPart - 1) / kPart;
+    const auto per_processor = [&](std::size_t blocks) { return (blocks + processors - 1) / processors; };
     // Their sums take memory; where it is short, fewer share it.
-    const double one = 8.0 * kRun * target_runs * (dim + 2);
+    const double one = 8.0 * kRun * target.runs * (dim + 2);
     const double fitting = 0.25 * static_cast<double>(device_memory().free) / one;
-    return static_cast<int>(std::clamp<double>(static_cast<double>(std::min(wanted, most)), 1, std::max(1.0, fitting)));
+    const auto most = static_cast<std::size_t>(std::clamp(fitting, 1.0, static_cast<double>(parts)));
+    const std::size_t first = std::min(most, (kFewestBlocks * processors + runs - 1) / runs);
+    const std::size_t last = std::clamp(kMostBlocks * processors / runs, first, most);
+    std::size_t best = first;
+    double least = INFINITY;
+    for (std::size_t splits = first; splits <= last; ++splits) {
+      const auto parts_of_a_block = static_cast<double>((parts + splits - 1) / splits);
+      const double work = static_cast<double>(per_processor(runs * splits)) * (parts_of_a_block + kOverhead);
+      if (work >= least) continue;
+      best = splits;
+      least = work;
+    }
+    return static_cast<int>(best);
   }
 
   void synchronize() { check_cuda(cudaStreamSynchronize(stream), "Sinkhorn on the device"); }
@@ -459,36 +476,32 @@ struct DeviceSinkhorn::Impl {
 
   // One half-iteration.
   void launch(bool on_rows, bool controlled, double relaxation, bool values) {
-    const Side& target = on_rows ? row : column;
-    const Side& source = on_rows ? column : row;
-    const int splits = on_rows ? row_splits : column_splits;
-    const PairLaunch pairs = in_double ? pair_kernel<double>(dim + 1, values) : pair_kernel<float>(dim + 1, values);
-    const PairArguments sums{source.view,    target.view,    dim,         splits,       drop > 0,  threshold,
-                             partial.data(), dropped.data(), kept.data(), state.data(), controlled};
-    CPFM_LAUNCH(pairs.kernel, dim3(target.view.runs, static_cast<unsigned>(splits)), pairs.threads, 0, stream)(sums);
+    const PairKernel chosen =
+        in_double ? choose_kernel<double>(dim + 1, values) : choose_kernel<float>(dim + 1, values);
+    Arguments a;
+    a.source = on_rows ? column.view : row.view;
+    a.target = on_rows ? row.view : column.view;
+    a.dim = dim;
+    a.splits = on_rows ? row_splits : column_splits;
+    a.truncate = drop > 0;
+    a.threshold = threshold;
+    a.partial = partial.data();
+    a.dropped = dropped.data();
+    a.kept = kept.data();
+    a.run_totals = run_totals.data();
+    a.moments = moments.data();
+    a.state = state.data();
+    a.on_rows = on_rows;
+    a.controlled = controlled;
+    a.relaxation = relaxation;
+    launch_early(chosen.kernel, dim3(a.target.runs, static_cast<unsigned>(a.splits)), chosen.threads, stream, early, a);
     check_launch("sums over pairs");
-    const FinishArguments end{source.view,
-                              target.view,
-                              dim + 1,
-                              splits,
-                              values ? dim + 2 : 1,
-                              partial.data(),
-                              dropped.data(),
-                              kept.data(),
-                              values ? moments.data() : nullptr,
-                              blocks.data(),
-                              state.data(),
-                              on_rows,
-                              controlled,
-                              relaxation};
-    if (in_double)
-      CPFM_LAUNCH(finish<double>, target.view.runs, kRun, 0, stream)(end);
-    else
-      CPFM_LAUNCH(finish<float>, target.view.runs, kRun, 0, stream)(end);
+    launch_early(in_double ? &finish<double> : &finish<float>, a.target.runs, kRun, stream, early, a, values);
     check_launch("the potentials");
   }
 
   // A few iterations as one graph, since small problems are done before the next kernel could be launched.
+  // While a stream is captured no thread may wait for the whole device, so nothing here ever does.
   void capture() {
     if (graph != nullptr && graph_in_double == in_double) return;
     if (graph != nullptr) cudaGraphExecDestroy(graph);
@@ -547,11 +560,14 @@ DeviceSinkhorn::Update DeviceSinkhorn::solve(InnerControl& control, const std::f
   impl.push_state();
   impl.launch(true, false, 1, false);
   impl.capture();
-  do {
+  // What is launched after the end does nothing; while that is cheap, look at the state less often.
+  for (int graphs = 1; !impl.shown->control.stop;) {
     between();
-    check_cuda(cudaGraphLaunch(impl.graph, impl.stream), "iterations");
+    const auto before = std::chrono::steady_clock::now();
+    for (int g = 0; g < graphs; ++g) check_cuda(cudaGraphLaunch(impl.graph, impl.stream), "iterations");
     impl.pull_state();
-  } while (!impl.shown->control.stop);
+    if (std::chrono::steady_clock::now() - before < std::chrono::milliseconds(5)) graphs = std::min(2 * graphs, 8);
+  }
   control = impl.shown->control;
   return impl.told();
 }
@@ -567,7 +583,7 @@ void DeviceSinkhorn::set_potentials(const double* row, const double* column) {
   Impl& impl = *impl_;
   impl.row.potential.upload(row, impl.row.potential.size());
   impl.column.potential.upload(column, impl.column.potential.size());
-  check_cuda(cudaDeviceSynchronize(), "the potentials");
+  check_cuda(cudaStreamSynchronize(nullptr), "the potentials");
   if (impl.epsilon > 0) {
     impl.refresh(impl.row);
     impl.refresh(impl.column);

@@ -40,7 +40,7 @@ struct Dense {
     return w;
   }
   auto times() const {
-    return [this](MatrixView<const double> m, MatrixView<double> out) {
+    return [n = n, k = k](MatrixView<const double> m, MatrixView<double> out) {
       for (std::size_t i = 0; i < n; ++i) {
         for (std::size_t c = 0; c < m.cols; ++c) {
           double sum = 0;
@@ -273,6 +273,60 @@ TEST(Gwot, GoesOnFromACheckpointToTheSameBytes) {
     first.save(writer);
     writer.save(dir / "state");
     GwotSolver second(problem_of(dense, normal_points(200, 2, 1)), small_run());
+    second.load(TensorFile::open(dir / "state"));
+    second.run();
+    ASSERT_EQ(all_numbers(second), all_numbers(whole)) << "stopped after step " << stop << " of " << steps;
+  }
+}
+
+// Three classes that are alike inside, and a little like each other along a line.
+GwotProblem classes(std::size_t n) {
+  Dense dense;
+  dense.n = n;
+  dense.k.resize(n * n);
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t j = 0; j < n; ++j) {
+      const double apart = (static_cast<double>(i) - static_cast<double>(j)) / static_cast<double>(n);
+      dense.k[i * n + j] = (i % 3 == j % 3 ? 1.0 : 0.2) * std::exp(-4 * apart * apart);
+    }
+  }
+  GwotProblem problem = problem_of(dense, normal_points(n, 2, 1));
+  problem.times_on = [dense](const std::vector<std::size_t>& rows) {
+    Dense part;
+    part.n = rows.size();
+    for (const std::size_t i : rows) {
+      for (const std::size_t j : rows) part.k.push_back(dense.k[i * dense.n + j]);
+    }
+    return part.times();
+  };
+  return problem;
+}
+
+TEST(Gwot, BeginsLargeProblemsOnASubset) {
+  GwotOptions options = small_run();
+  options.epsilon = 0.004;
+  options.start_points = 150;
+  GwotSolver direct(classes(600), options);
+  direct.run();
+  options.coarse_points = 200;
+  GwotSolver whole(classes(600), options);
+  int steps = 0;
+  while (whole.step()) ++steps;
+  EXPECT_EQ(whole.state().status, GwotStatus::kConverged);
+  EXPECT_EQ(whole.state().epsilon, direct.state().epsilon);
+  EXPECT_LT(whole.state().half_iterations, direct.state().half_iterations);
+  EXPECT_EQ(whole.state().starts.size(), direct.state().starts.size());
+  EXPECT_NEAR(whole.state().reduced, direct.state().reduced, 0.02 * std::abs(direct.state().reduced));
+  EXPECT_EQ(whole.state().rescued, 0u);
+  // Saved on the subset or after it, it goes on to the same bytes.
+  const TempDir dir;
+  for (int stop = 1; stop < steps; stop += 3) {
+    GwotSolver first(classes(600), options);
+    for (int k = 0; k < stop; ++k) first.step();
+    TensorFileWriter writer;
+    first.save(writer);
+    writer.save(dir / "state");
+    GwotSolver second(classes(600), options);
     second.load(TensorFile::open(dir / "state"));
     second.run();
     ASSERT_EQ(all_numbers(second), all_numbers(whole)) << "stopped after step " << stop << " of " << steps;
