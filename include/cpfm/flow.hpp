@@ -55,6 +55,10 @@ struct FlowPath {
 };
 
 struct TrainOptions {
+  // cpfm, or what it is compared with, with the same network: vae, diffae, infodiffusion. Those make latent points of
+  // their own; of the fields below that speak of paths, roles and pairs nothing is asked.
+  std::string method = "cpfm";
+  std::optional<double> beta;  // vae: weight of the KL divergence (1); infodiffusion: of the discrepancy (0.1)
   NetworkOptions network;
   std::string interpolant = "linear";  // linear, trigonometric, variance-preserving
   std::optional<FlowPath> path;        // in place of these
@@ -95,6 +99,7 @@ struct TrainData {
 
 // What a model remembers besides its weights.
 struct ModelFacts {
+  std::string method = "cpfm";
   NetworkOptions network;
   std::string interpolant, latent, kernel;
   std::optional<ImageShape> image;

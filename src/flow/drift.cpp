@@ -90,14 +90,9 @@ bool is_unet(const NetworkOptions& options, const DriftShape& shape) {
 
 class TwoRoleDrift final : public Drift {
  public:
-  TwoRoleDrift(const NetworkOptions& options, bool unet, const DriftShape& shape) {
-    const std::int64_t width = unet ? 4 * std::int64_t{options.model_channels} : options.width;
-    condition_ = register_module("condition", std::make_shared<Conditioning>(options, shape.y, width));
-    if (unet) {
-      backbone_ = register_module("backbone", std::make_shared<Unet>(options, shape.x, condition_->size()));
-    } else {
-      backbone_ = register_module("backbone", std::make_shared<Mlp>(options, shape.x, condition_->size()));
-    }
+  TwoRoleDrift(const NetworkOptions& options, const DriftShape& shape) {
+    condition_ = register_module("condition", make_conditioning(options, shape));
+    backbone_ = register_module("backbone", make_backbone(options, shape, condition_->size()));
     if (options.head == "deep") {
       deep_ = register_module("y_head", std::make_shared<DeepHead>(options, *backbone_, shape.y));
     } else {
@@ -157,7 +152,18 @@ void check_drift(const NetworkOptions& options, const DriftShape& shape) {
 
 std::shared_ptr<Drift> make_drift(const NetworkOptions& options, const DriftShape& shape) {
   check_drift(options, shape);
-  return std::make_shared<TwoRoleDrift>(options, is_unet(options, shape), shape);
+  return std::make_shared<TwoRoleDrift>(options, shape);
+}
+
+std::shared_ptr<Conditioning> make_conditioning(const NetworkOptions& options, const DriftShape& shape) {
+  const std::int64_t width = is_unet(options, shape) ? 4 * std::int64_t{options.model_channels} : options.width;
+  return std::make_shared<Conditioning>(options, shape.y, width);
+}
+
+std::shared_ptr<Backbone> make_backbone(const NetworkOptions& options, const DriftShape& shape,
+                                        std::int64_t condition_size) {
+  if (is_unet(options, shape)) return std::make_shared<Unet>(options, shape.x, condition_size);
+  return std::make_shared<Mlp>(options, shape.x, condition_size);
 }
 
 std::uint64_t count_parameters(const torch::nn::Module& module) {

@@ -12,6 +12,9 @@
 
 namespace cpfm {
 
+class Backbone;
+class Conditioning;
+
 struct DriftShape {
   std::vector<std::int64_t> x;  // one sample: {C, H, W} for pictures, {D} for vectors
   std::int64_t y = 2;           // dimensions of the latent space
@@ -38,6 +41,11 @@ class Drift : public torch::nn::Module {
 void check_drift(const NetworkOptions& options, const DriftShape& shape);
 // `options.kind` may be auto. Throws cpfm::Error for options that make no network, and for a U-Net on vectors.
 std::shared_ptr<Drift> make_drift(const NetworkOptions& options, const DriftShape& shape);
+
+// The parts of such a network, for others of the same size. `options` and `shape` have been checked.
+std::shared_ptr<Conditioning> make_conditioning(const NetworkOptions& options, const DriftShape& shape);
+std::shared_ptr<Backbone> make_backbone(const NetworkOptions& options, const DriftShape& shape,
+                                        std::int64_t condition_size);
 
 std::uint64_t count_parameters(const torch::nn::Module& module);
 

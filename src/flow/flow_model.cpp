@@ -45,15 +45,11 @@ OdeOptions ode_options(const SampleOptions& options) {
   return ode;
 }
 
-torch::Tensor pick(const torch::Tensor& from, const torch::Tensor& rows) {
-  return rows.defined() && rows.numel() > 0 ? from.index_select(0, rows) : from;
-}
-
 class TorchFlowModel final : public FlowModel {
  public:
   TorchFlowModel(LoadedModel model, torch::Device device)
-      : facts_(std::move(model.facts)), drift_(std::move(model.drift)), device_(device) {
-    drift_->to(device_);
+      : facts_(std::move(model.facts)), learner_(std::move(model.learner)), device_(device) {
+    learner_->module().to(device_);
     sample_shape_ = drift_shape(facts_).x;
   }
 
@@ -66,12 +62,9 @@ class TorchFlowModel final : public FlowModel {
     const OdeOptions ode = ode_options(options);
     FloatMatrix result(samples.rows * draws, facts_.latent_dim);
     in_batches(samples.rows, options, "embed", facts_.dim, [&](std::size_t first, std::size_t count) {
-      const torch::Tensor x = standardised(samples, first, count);
-      const auto repeat = static_cast<std::int64_t>(draws);
-      const torch::Tensor features = drift_->features(x).repeat_interleave(repeat, 0);
       const torch::Tensor noise =
           row_noise(options, kEmbedStream, first * draws, count * draws, facts_.latent_dim).to(device_);
-      store(integrate(y_field(features), noise, ode), result, first * draws);
+      store(learner_->embed(standardised(samples, first, count), noise, ode), result, first * draws);
     });
     return result;
   }
@@ -81,13 +74,10 @@ class TorchFlowModel final : public FlowModel {
     const OdeOptions ode = ode_options(options);
     FloatMatrix result(y.rows, facts_.dim);
     in_batches(y.rows, options, "generate", 8 * facts_.dim, [&](std::size_t first, std::size_t count) {
-      const torch::Tensor given = to_device(y, first, count);
       const torch::Tensor noise =
           row_noise(options, kGenerateStream, first, count, facts_.dim).to(device_).view(batch_shape(count));
-      const VectorField field = [&](const torch::Tensor& z, const torch::Tensor& t, const torch::Tensor& rows) {
-        return drift_->drift_x(z, pick(given, rows), t);
-      };
-      store(integrate(field, noise, ode).reshape({static_cast<std::int64_t>(count), -1}), result, first);
+      const torch::Tensor made = learner_->generate(to_device(y, first, count), noise, ode);
+      store(made.reshape({static_cast<std::int64_t>(count), -1}), result, first);
     });
     facts_.standardizer.invert(result.view());
     return result;
@@ -103,10 +93,8 @@ class TorchFlowModel final : public FlowModel {
     const OdeOptions ode = ode_options(options);
     std::vector<double> result(samples.rows);
     in_batches(samples.rows, options, "density", facts_.dim, [&](std::size_t first, std::size_t count) {
-      const torch::Tensor features = drift_->features(standardised(samples, first, count));
-      const torch::Tensor logs = cpfm::log_density(y_field(features), to_device(y, first, count), ode)
-                                     .to(torch::kCPU, torch::kFloat64)
-                                     .contiguous();
+      const torch::Tensor x = standardised(samples, first, count), at = to_device(y, first, count);
+      const torch::Tensor logs = learner_->log_density(x, at, ode).to(torch::kCPU, torch::kFloat64).contiguous();
       std::copy_n(logs.data_ptr<double>(), count, result.begin() + static_cast<std::ptrdiff_t>(first));
     });
     return result;
@@ -147,12 +135,6 @@ class TorchFlowModel final : public FlowModel {
     return to_device(rows.view(), 0, count).view(batch_shape(count));
   }
 
-  VectorField y_field(const torch::Tensor& features) const {
-    return [this, features](const torch::Tensor& z, const torch::Tensor& t, const torch::Tensor& rows) {
-      return drift_->drift_y(pick(features, rows), z, t);
-    };
-  }
-
   static void store(const torch::Tensor& values, FloatMatrix& to, std::size_t first) {
     const torch::Tensor rows = values.to(torch::kCPU, torch::kFloat32).contiguous();
     std::copy_n(rows.data_ptr<float>(), rows.numel(), to.data() + first * to.cols());
@@ -178,7 +160,7 @@ class TorchFlowModel final : public FlowModel {
   }
 
   ModelFacts facts_;
-  std::shared_ptr<Drift> drift_;
+  std::unique_ptr<Learner> learner_;
   torch::Device device_;
   std::vector<std::int64_t> sample_shape_;
 };

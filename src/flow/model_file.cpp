@@ -101,11 +101,18 @@ LoadedModel read_model(const std::filesystem::path& path) {
     model.facts = facts_from_json(Json::parse(file.metadata("model")));
     check_facts(model.facts);
     // A network far larger than the file cannot be its own.
-    model.drift = make_drift(model.facts.network, drift_shape(model.facts));
+    TrainOptions options;
+    options.method = model.facts.method;
+    options.network = model.facts.network;
+    options.interpolant = "linear";  // how it was trained does not matter any more
+    const DriftShape shape = drift_shape(model.facts);
+    check_learner(options, shape);
+    model.learner = make_learner(options, shape);
+    torch::nn::Module& module = model.learner->module();
     torch::NoGradGuard no_grad;
-    for (auto& item : model.drift->named_parameters()) load_tensor(file, "net." + item.key(), item.value());
-    for (auto& item : model.drift->named_buffers()) load_tensor(file, "buffer." + item.key(), item.value());
-    model.drift->eval();
+    for (auto& item : module.named_parameters()) load_tensor(file, "net." + item.key(), item.value());
+    for (auto& item : module.named_buffers()) load_tensor(file, "buffer." + item.key(), item.value());
+    module.eval();
   } catch (const Error& error) {
     throw Error(path.string(), error.what(), "the model is damaged; make it again");
   } catch (const Json::exception&) {

@@ -11,6 +11,7 @@
 
 #include "cpfm/flow.hpp"
 #include "flow/drift.hpp"
+#include "flow/learner.hpp"
 
 namespace cpfm {
 
@@ -22,7 +23,7 @@ void write_model(const std::filesystem::path& file, const ModelFacts& facts, con
 
 struct LoadedModel {
   ModelFacts facts;
-  std::shared_ptr<Drift> drift;  // float32, on the CPU
+  std::unique_ptr<Learner> learner;  // float32, on the CPU
 };
 LoadedModel read_model(const std::filesystem::path& file);
 

@@ -46,7 +46,8 @@ NetworkOptions network_from_json(const Json& json) {
 }
 
 Json to_json(const TrainOptions& o) {
-  Json json{{"network", to_json(o.network)},
+  Json json{{"method", o.method},
+            {"network", to_json(o.network)},
             {"interpolant", o.interpolant},
             {"alpha", o.alpha},
             {"batch", o.batch},
@@ -65,6 +66,7 @@ Json to_json(const TrainOptions& o) {
             {"device", o.device},
             {"precision", o.precision},
             {"checkpoint_minutes", o.checkpoint_minutes}};
+  if (o.beta) json["beta"] = *o.beta;
   if (o.path) {  // some values, to tell one path from another
     Json values = Json::array();
     for (const double t : {0.125, 0.375, 0.625, 0.875}) values.push_back({o.path->a(t), o.path->b(t)});
@@ -75,6 +77,7 @@ Json to_json(const TrainOptions& o) {
 
 Json to_json(const ModelFacts& f) {
   Json json{
+      {"method", f.method},
       {"network", to_json(f.network)},
       {"interpolant", f.interpolant},
       {"latent", f.latent},
@@ -96,6 +99,7 @@ Json to_json(const ModelFacts& f) {
 ModelFacts facts_from_json(const Json& json) {
   ModelFacts f;
   const auto take = [&](const char* key, auto& to) { json.at(key).get_to(to); };
+  f.method = json.value("method", "cpfm");  // older files know no other
   f.network = network_from_json(json.at("network"));
   take("interpolant", f.interpolant);
   take("latent", f.latent);

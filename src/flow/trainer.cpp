@@ -1,6 +1,4 @@
-// Trains the dual network (paper, Algorithm 3): every batch is split by role in the fixed share α, both roles share one
-// pass through the encoder, and the loss is (1 - α) E|u_x - v_x|² + α E|u_y - v_y|², each a mean over the entries, so
-// that the role with fewer of them is not drowned in the shared encoder.
+// Trains a learner on the pairs of a coupling, or on samples alone: batches, AdamW, the averaged weights, checkpoints.
 //
 // Everything random in a step is a function of (seed, step): a run that is stopped and resumed does what it would have
 // done.
@@ -18,6 +16,7 @@
 #include "flow/drift.hpp"
 #include "flow/flat_parameters.hpp"
 #include "flow/interpolant.hpp"
+#include "flow/learner.hpp"
 #include "flow/model_file.hpp"
 #include "flow/options_json.hpp"
 #include "flow/tensor_bytes.hpp"
@@ -62,8 +61,8 @@ void check(const TrainOptions& o) {
     throw Error("training", "has no end", "give --epochs, --steps or --minutes");
 }
 
-Interpolant path_of(const TrainOptions& options) {
-  return options.path ? make_interpolant(*options.path) : make_interpolant(options.interpolant);
+std::string path_name(const TrainOptions& options) {
+  return (options.path ? make_interpolant(*options.path) : make_interpolant(options.interpolant)).name;
 }
 
 class TorchTrainer final : public Trainer {
@@ -71,11 +70,10 @@ class TorchTrainer final : public Trainer {
   TorchTrainer(const TrainData& data, const TrainOptions& options)
       : data_(data),
         options_(options),
-        path_(path_of(options)),
         device_(find_device(options.device)),
         precision_(find_precision(options.precision, device_)) {
     check(options_);
-    options_.interpolant = path_.name;
+    options_.interpolant = path_name(options);
     if (options_.network.kind == "auto") options_.network.kind = data.image ? "unet" : "mlp";
     if (options_.network.head == "paper") options_.y_draws = 1;
     facts_.network = options_.network;
@@ -83,8 +81,11 @@ class TorchTrainer final : public Trainer {
     facts_.dim = data.samples.cols;
     facts_.latent_dim = data.latent.cols;
     torch::manual_seed(options_.seed);
-    drift_ = make_drift(options_.network, drift_shape(facts_));
-    parameters_ = std::make_unique<FlatParameters>(*drift_, device_, precision_);
+    const DriftShape shape = drift_shape(facts_);
+    check_learner(options_, shape);
+    learner_ = make_learner(options_, shape);
+    learner_->use(precision_);
+    parameters_ = std::make_unique<FlatParameters>(learner_->module(), device_, precision_);
     const torch::Tensor& master = parameters_->master();
     first_moment_ = torch::zeros_like(master);
     second_moment_ = torch::zeros_like(master);
@@ -221,18 +222,19 @@ class TorchTrainer final : public Trainer {
   }
 
   void save_model(const std::filesystem::path& file, ModelFacts facts) const override {
+    facts.method = options_.method;
     facts.network = options_.network;
     facts.interpolant = options_.interpolant;
     facts.image = data_.image;
     facts.dim = facts_.dim;
     facts.latent_dim = facts_.latent_dim;
-    facts.parameters = count_parameters(*drift_);
+    facts.parameters = count_parameters(learner_->module());
     facts.steps = state_.steps;
     facts.training = to_json(options_).dump();
     std::map<std::string, torch::Tensor> weights;
     for (const FlatParameters::Entry& entry : parameters_->entries())
       weights[entry.name] = parameters_->part(average_, entry);
-    write_model(file, facts, *drift_, weights);
+    write_model(file, facts, learner_->module(), weights);
   }
 
  private:
@@ -248,50 +250,22 @@ class TorchTrainer final : public Trainer {
     return of.index_select(0, which.to(of.device())).to(device_);
   }
 
-  // Samples as the network takes them. Only these are in its precision: times and places on the map need all digits of
-  // a float.
-  torch::Tensor pictures(const torch::Tensor& flat) const {
-    const torch::Tensor values = flat.to(precision_);
-    if (options_.network.kind == "mlp" || !data_.image) return values;
-    return values.view({values.size(0), data_.image->channels, data_.image->height, data_.image->width});
-  }
-
-  struct Losses {
-    torch::Tensor x, y;
-  };
-
-  // The losses of some pairs: the first of them for role 0, a share α, the last, for role 1.
-  Losses losses(const std::vector<Batches::Pair>& pairs) {
-    const auto count = static_cast<std::int64_t>(pairs.size());
-    const std::int64_t role_1 =
-        std::clamp<std::int64_t>(std::llround(options_.alpha * static_cast<double>(count)), 1, count - 1);
-    const std::int64_t role_0 = count - role_1, draws = options_.y_draws;
-    torch::Tensor which = torch::empty({2, count}, torch::kInt64);
+  Learner::Losses losses(const std::vector<Batches::Pair>& pairs) {
+    torch::Tensor which = torch::empty({2, static_cast<std::int64_t>(pairs.size())}, torch::kInt64);
     auto* index = which.data_ptr<std::int64_t>();
     for (std::size_t k = 0; k < pairs.size(); ++k) {
       index[k] = pairs[k].first;
       index[pairs.size() + k] = pairs[k].second;
     }
     which = which.to(device_);
-    const torch::Tensor x1 = rows(samples_, which[0]), y1 = rows(latent_, which[1]);
-    const auto like = x1.options();
-    const torch::Tensor t = torch::rand({role_0}, like), s = torch::rand({role_1 * draws}, like);
-    const PathPoint x_path = path_point(path_, t, torch::randn({role_0, x1.size(1)}, like), x1.narrow(0, 0, role_0));
-    const torch::Tensor y_end = y1.narrow(0, role_0, role_1).repeat_interleave(draws, 0);
-    const PathPoint y_path = path_point(path_, s, torch::randn({role_1 * draws, y1.size(1)}, like), y_end);
-    const auto [v_x, v_y] = drift_->both(pictures(x_path.z), y1.narrow(0, 0, role_0), t,
-                                         pictures(x1.narrow(0, role_0, role_1)), y_path.z, s);
-    const auto error = [](const torch::Tensor& found, const torch::Tensor& wanted) {
-      return (found.to(torch::kFloat32) - wanted).square().mean();
-    };
-    return {error(v_x.reshape({role_0, -1}), x_path.velocity), error(v_y, y_path.velocity)};
+    return learner_->losses(rows(samples_, which[0]), rows(latent_, which[1]));
   }
 
   void train_step() {
     torch::manual_seed(step_seed(options_.seed, state_.steps));
-    drift_->train();
-    const Losses loss = losses(batches_->at(state_.steps));
-    torch::Tensor gradient = parameters_->gradient((1 - options_.alpha) * loss.x + options_.alpha * loss.y);
+    learner_->module().train();
+    const Learner::Losses loss = losses(batches_->at(state_.steps));
+    torch::Tensor gradient = parameters_->gradient(loss.total);
     torch::NoGradGuard no_grad;
     sum_x_ += loss.x.detach();
     sum_y_ += loss.y.detach();
@@ -381,15 +355,15 @@ class TorchTrainer final : public Trainer {
     if (held_out_.empty()) held_out_ = batches_->held_out(kMost);
     if (held_out_.size() < 2) return;
     torch::NoGradGuard no_grad;
-    drift_->eval();
+    learner_->module().eval();
     parameters_->use(average_);
     torch::manual_seed(step_seed(options_.seed, ~std::uint64_t{0}));
     double x = 0, y = 0, weight = 0;
     for (std::size_t first = 0; first + 2 <= held_out_.size(); first += batches_->batch()) {
       const std::size_t end = std::min(held_out_.size(), first + batches_->batch());
       if (end - first < 2) break;
-      const Losses loss = losses({held_out_.begin() + static_cast<std::ptrdiff_t>(first),
-                                  held_out_.begin() + static_cast<std::ptrdiff_t>(end)});
+      const Learner::Losses loss = losses({held_out_.begin() + static_cast<std::ptrdiff_t>(first),
+                                           held_out_.begin() + static_cast<std::ptrdiff_t>(end)});
       const auto share = static_cast<double>(end - first);
       x += share * loss.x.item<double>();
       y += share * loss.y.item<double>();
@@ -427,11 +401,10 @@ class TorchTrainer final : public Trainer {
 
   TrainData data_;
   TrainOptions options_;
-  Interpolant path_;
   torch::Device device_;
   torch::ScalarType precision_;
   ModelFacts facts_;
-  std::shared_ptr<Drift> drift_;
+  std::unique_ptr<Learner> learner_;
   std::unique_ptr<FlatParameters> parameters_;
   torch::Tensor first_moment_, second_moment_, average_;
   std::unique_ptr<Batches> batches_;
@@ -447,14 +420,14 @@ class TorchTrainer final : public Trainer {
 
 void check_training(const TrainOptions& options, std::size_t dim, const std::optional<ImageShape>& image) {
   check(options);
-  path_of(options);
+  path_name(options);
   find_precision(options.precision, find_device(options.device));
   ModelFacts facts;
   facts.network = options.network;
   facts.image = image;
   facts.dim = dim;
   facts.latent_dim = 2;  // any will do: what is checked does not depend on it
-  check_drift(options.network, drift_shape(facts));
+  check_learner(options, drift_shape(facts));
 }
 
 std::unique_ptr<Trainer> make_trainer(const TrainData& data, const TrainOptions& options) {
