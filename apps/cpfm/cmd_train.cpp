@@ -40,6 +40,17 @@ Device coupling_device(const std::string& name) {
   }
 }
 
+// Methods that make a map of their own have no coupling, no paths and no roles.
+void refuse_options_of_cpfm(const CLI::App& command, const std::string& method) {
+  for (const CLI::Option* option : command.get_options()) {
+    const std::string name = option->get_name();
+    const bool of_flow = name == "--alpha" || name == "--interpolant" || name == "--y-draws" || name == "--pairs" ||
+                         name == "--head" || name == "--fourier-features" || name == "--fourier-scale";
+    if (option->count() > 0 && name != "--dim" && (of_flow || CoupleArguments::owns(*option)))
+      throw Error(name, fmt::format("means nothing for --method {}", method), "it belongs to cpfm");
+  }
+}
+
 }  // namespace
 
 void add_train_command(CLI::App& app, Context& context) {
@@ -77,7 +88,8 @@ void add_train_command(CLI::App& app, Context& context) {
       refuse_other_run(*folder, false);
     require_same_coupling(*folder, coupling);
     make_run_folder(*folder);
-    finish({*folder, data, coupling, applied, options, arguments->pairs, *resume, config}, flow, context);
+    finish({*folder, data, &coupling, applied, options, arguments->pairs, coupling.latent.cols(), *resume, config},
+           flow, context);
   });
 }
 
@@ -87,6 +99,7 @@ void add_fit_command(CLI::App& app, Context& context) {
       "Examples:\n"
       "  cpfm fit digits -o run --minutes 3\n"
       "  cpfm fit table.csv --labels species --latent square -o run\n"
+      "  cpfm fit digits --method vae -o run-vae --minutes 3\n"
       "Ctrl-C saves the state in RUN; the same command with --resume goes on.");
   const auto folder = std::make_shared<std::string>();
   const auto resume = std::make_shared<bool>(false);
@@ -96,12 +109,27 @@ void add_fit_command(CLI::App& app, Context& context) {
   data_options->add_to(*command);
   command->add_option("-o,--output", *folder, "Folder of the run")->required()->option_text("RUN REQUIRED");
   couple_arguments->add_to(*command);
+  train_arguments->add_methods_to(*command);
   train_arguments->add_to(*command);
   command->add_flag("--resume", *resume, "Go on with what an interrupted run left");
   command->callback([=, &context] {
     FlowEntry& flow = flow_library();
     Standardizer applied;
     const Dataset data = data_options->load(context, &applied);
+    if (train_arguments->options.method != "cpfm") {
+      refuse_options_of_cpfm(*command, train_arguments->options.method);
+      const TrainOptions options = train_arguments->resolve(context, data, flow);
+      const std::string config = config_of(*command, *data_options, data);
+      if (*resume)
+        require_run_of(*folder, *command);
+      else
+        refuse_other_run(*folder, true);
+      make_run_folder(*folder);
+      const int asked = couple_arguments->options.latent_options.dim;
+      const std::size_t dim = asked > 0 ? static_cast<std::size_t>(asked) : 2;
+      finish({*folder, data, nullptr, applied, options, "none", dim, *resume, config}, flow, context);
+      return;
+    }
     CoupleOptions couple_options = couple_arguments->resolve(context, data.size());
     const TrainOptions train_options = train_arguments->resolve(context, data, flow);
     couple_options.device = coupling_device(train_options.device);
@@ -129,7 +157,9 @@ void add_fit_command(CLI::App& app, Context& context) {
     if (!fs::exists(file)) coupling.save(file);
     std::error_code ignored;
     fs::remove(file.string() + ".partial", ignored);
-    finish({*folder, data, coupling, applied, train_options, train_arguments->pairs, *resume, config}, flow, context);
+    finish({*folder, data, &coupling, applied, train_options, train_arguments->pairs, coupling.latent.cols(), *resume,
+            config},
+           flow, context);
   });
 }
 

@@ -90,10 +90,11 @@ Standardizer network_scale(const Dataset& data) {
 }
 
 PairSampler pair_sampler(const Run& run, Progress* progress) {
-  if (run.pairs == "exact") return PairSampler(run.coupling);
-  const Dataset coupled = run.coupling.rows.empty() ? Dataset{} : select(run.data, run.coupling.rows);
-  Interpolation found = interpolate(run.coupling.rows.empty() ? run.data : coupled, run.data, 10, progress);
-  return PairSampler(run.coupling, std::move(found), run.pairs == "mixture" ? 0.5 : 0.0);
+  const Coupling& coupling = *run.coupling;
+  if (run.pairs == "exact") return PairSampler(coupling);
+  const Dataset coupled = coupling.rows.empty() ? Dataset{} : select(run.data, coupling.rows);
+  Interpolation found = interpolate(coupling.rows.empty() ? run.data : coupled, run.data, 10, progress);
+  return PairSampler(coupling, std::move(found), run.pairs == "mixture" ? 0.5 : 0.0);
 }
 
 }  // namespace
@@ -194,16 +195,26 @@ RunResult train_run(const Run& run, FlowEntry& flow, const Context& context) {
   FloatMatrix samples(run.data.size(), run.data.dim());
   std::copy_n(run.data.samples.data(), run.data.samples.size(), samples.data());
   scale.apply(samples.view());
-  const PairSampler sampler = pair_sampler(run, progress.get());
-
   TrainData data;
   data.samples = samples.view();
   data.image = run.data.image;
-  data.latent = run.coupling.latent.view();
-  data.identity = {fmt::format("{:016x}", run.coupling.data_fingerprint), identity(run.coupling), run.pairs};
+  const FloatMatrix nowhere(1, run.latent_dim);
+  std::optional<PairSampler> sampler;
+  if (run.coupling != nullptr) {
+    sampler.emplace(pair_sampler(run, progress.get()));
+    data.latent = run.coupling->latent.view();
+    data.identity = {fmt::format("{:016x}", run.coupling->data_fingerprint), identity(*run.coupling), run.pairs};
+  } else {
+    data.latent = nowhere.view();
+    data.identity = {fmt::format("{:016x}", fingerprint(run.data)), "none", "none"};
+  }
   data.pairs = [&](std::uint64_t epoch) {
     std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs;
-    for (const PairSampler::Pair& pair : sampler.epoch(context.seed, epoch))
+    if (!sampler) {
+      for (std::size_t i = 0; i < run.data.size(); ++i) pairs.emplace_back(static_cast<std::uint32_t>(i), 0u);
+      return pairs;
+    }
+    for (const PairSampler::Pair& pair : sampler->epoch(context.seed, epoch))
       pairs.emplace_back(pair.sample, pair.latent);
     return pairs;
   };
@@ -212,7 +223,7 @@ RunResult train_run(const Run& run, FlowEntry& flow, const Context& context) {
   const bool go_on = run.resume && is_there(checkpoint);
   if (go_on) trainer->load_checkpoint(checkpoint);
   write_config(run.folder, run.config);
-  if (!is_there(run / kCoupling)) run.coupling.save(run / kCoupling);
+  if (run.coupling != nullptr && !is_there(run / kCoupling)) run.coupling->save(run / kCoupling);
   Metrics metrics(run / "metrics.jsonl", go_on);
   try {
     trainer->run(
@@ -222,8 +233,12 @@ RunResult train_run(const Run& run, FlowEntry& flow, const Context& context) {
   }
 
   ModelFacts facts;
-  facts.latent = run.coupling.summary.latent;
-  facts.kernel = run.coupling.summary.kernel;
+  if (run.coupling != nullptr) {
+    facts.latent = run.coupling->summary.latent;
+    facts.kernel = run.coupling->summary.kernel;
+  } else if (run.options.method != "diffae") {
+    facts.latent = "gaussian";  // the prior
+  }
   if (run.data.value_range) {
     facts.value_range = run.data.value_range;
   } else if (run.data.image) {

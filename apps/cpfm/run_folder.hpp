@@ -12,11 +12,12 @@ namespace cpfm::app {
 
 struct Run {
   std::filesystem::path folder;
-  const Dataset& data;  // as loaded
-  const Coupling& coupling;
-  Standardizer applied;  // how `data` was scaled when it was loaded
+  const Dataset& data;       // as loaded
+  const Coupling* coupling;  // null for methods that need none
+  Standardizer applied;      // how `data` was scaled when it was loaded
   TrainOptions options;
-  std::string pairs;  // exact, interpolated, mixture
+  std::string pairs;           // exact, interpolated, mixture
+  std::size_t latent_dim = 2;  // where there is no coupling to say so
   bool resume = false;
   std::string config;  // for config.toml
 

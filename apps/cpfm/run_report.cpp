@@ -40,15 +40,15 @@ class Builder {
   const Run& run_;
 };
 
-Lines loss_curves(const fs::path& metrics) {
+Lines loss_curves(const fs::path& metrics, bool cpfm) {
   Lines lines;
   lines.title = "Loss";
   lines.x_label = "step";
-  lines.y_label = "mean squared error of the drift";
+  lines.y_label = cpfm ? "mean squared error of the drift" : "loss";
   lines.log_y = true;
-  Series x{.name = "x given y"}, y{.name = "y given x"};
-  Series held_x{.name = "x, held out", .markers = true, .dashed = true};
-  Series held_y{.name = "y, held out", .markers = true, .dashed = true};
+  Series x{.name = cpfm ? "x given y" : "samples"}, y{.name = cpfm ? "y given x" : "map"};
+  Series held_x{.name = x.name + ", held out", .markers = true, .dashed = true};
+  Series held_y{.name = y.name + ", held out", .markers = true, .dashed = true};
   std::ifstream in(metrics);
   for (std::string line; std::getline(in, line);) {
     const Json entry = Json::parse(line, nullptr, false);
@@ -56,8 +56,10 @@ Lines loss_curves(const fs::path& metrics) {
     const double step = entry.value("step", 0.0);
     const auto add = [&](Series& series, const char* key) {
       if (!entry.contains(key)) return;
+      const double value = entry[key].get<double>();
+      if (!(value > 0)) return;  // no place on a logarithmic axis
       series.x.push_back(step);
-      series.y.push_back(entry[key].get<double>());
+      series.y.push_back(value);
     };
     add(x, "loss_x");
     add(y, "loss_y");
@@ -67,8 +69,9 @@ Lines loss_curves(const fs::path& metrics) {
     if (fresh) add(held_x, "validation_x");
     if (fresh) add(held_y, "validation_y");
   }
-  lines.series = {x, y};
-  if (!held_x.x.empty()) lines.series.insert(lines.series.end(), {held_x, held_y});
+  for (Series* series : {&x, &y, &held_x, &held_y}) {
+    if (!series->x.empty()) lines.series.push_back(*series);
+  }
   return lines;
 }
 
@@ -101,7 +104,7 @@ std::string number(double value) { return fmt::format("{:.4g}", value); }
 Json write_run_report(const Run& run, const TrainState& state, FlowEntry& flow, const Context& context) {
   const auto model = flow.load_model(run / "model.cpfm", run.options.device);
   const ModelFacts& facts = model->facts();
-  const CoupleSummary& coupled = run.coupling.summary;
+  const CoupleSummary* const coupled = run.coupling != nullptr ? &run.coupling->summary : nullptr;
   const auto progress = context.progress();
   SampleOptions sampling;
   sampling.seed = context.seed;
@@ -126,7 +129,8 @@ Json write_run_report(const Run& run, const TrainState& state, FlowEntry& flow, 
                {"loss_x", state.loss_x},
                {"loss_y", state.loss_y},
                {"device", model->device()},
-               {"coupling", Json::parse(to_json(coupled))}};
+               {"method", facts.method}};
+  if (coupled != nullptr) numbers["coupling"] = Json::parse(to_json(*coupled));
   if (state.validation_x)
     numbers.update({{"validation_x", *state.validation_x}, {"validation_y", *state.validation_y}});
   const MatrixView<const float> originals{shown.samples.data(), most_back, shown.dim()};
@@ -139,7 +143,7 @@ Json write_run_report(const Run& run, const TrainState& state, FlowEntry& flow, 
     const std::vector<std::int32_t> neighbours = nearest_labels(y.view(), shown.labels->ids, y.view(), 15, true);
     numbers["knn_label"] = {{"value", agreement(neighbours, shown.labels->ids)}, {"k", 15}};
   }
-  if (coupled.latent == "gaussian") {
+  if (facts.latent == "gaussian") {
     const GaussianDistance distance = wasserstein2_to_gaussian(y.view(), 1000, context.seed);
     numbers["w2_gaussian"] = {{"value", distance.value}, {"n", distance.n}, {"floor", distance.floor}};
   }
@@ -147,14 +151,22 @@ Json write_run_report(const Run& run, const TrainState& state, FlowEntry& flow, 
   Builder build(run);
   HtmlReport report;
   report.title = printable(run.data.source, 100);
-  report.subtitle = fmt::format("{} on a {} map", short_kernel(coupled.kernel), coupled.latent);
-  if (can_draw()) {
-    const FloatMatrix all = run.coupling.embed_all(run.data, false, context.seed);
+  report.subtitle = coupled != nullptr ? fmt::format("{} on a {} map", short_kernel(coupled->kernel), coupled->latent)
+                                       : fmt::format("the map that {} makes", facts.method);
+  if (can_draw() && coupled == nullptr) {
+    Figure map;
+    map.panels = {map_scatter(y, shown, "")};
+    report.sections.push_back({.heading = "The map",
+                               .text = "Where the model puts each sample.",
+                               .blocks = {build.picture("embedding.png", png_bytes(map), map.scale,
+                                                        fmt::format("{} samples", rows.size()))}});
+  } else if (can_draw()) {
+    const FloatMatrix all = run.coupling->embed_all(run.data, false, context.seed);
     FloatMatrix plan(rows.size(), all.cols());
     for (std::size_t i = 0; i < rows.size(); ++i) std::copy_n(all.row(rows[i]).data(), all.cols(), plan.row(i).data());
     Figure maps;
-    maps.panels = {map_scatter(plan, shown, coupled.kernel, "Coupling (stage 1)"),
-                   map_scatter(y, shown, coupled.kernel, "Network (stage 2)")};
+    maps.panels = {map_scatter(plan, shown, coupled->kernel, "Coupling (stage 1)"),
+                   map_scatter(y, shown, coupled->kernel, "Network (stage 2)")};
     report.sections.push_back({.heading = "The map",
                                .text = "Left, where the coupling puts each sample; right, where the network does, "
                                        "which sees the sample alone. One draw each.",
@@ -173,7 +185,7 @@ Json write_run_report(const Run& run, const TrainState& state, FlowEntry& flow, 
          .text = "Rows in turn: originals, and what comes back from their place on the map.",
          .blocks = {build.picture("reconstructions.png", png_grid_bytes(both.view(), *facts.image, grid), 1, "")}});
     const std::size_t side = 15;
-    const GridBox box = box_around(run.coupling.latent.view());
+    const GridBox box = box_around(coupled != nullptr ? run.coupling->latent.view() : y.view());
     const FloatMatrix places = grid_places(side, box, facts.latent_dim);
     const FloatMatrix generated = model->generate(places.view(), sampling);
     grid.columns = side;
@@ -203,18 +215,21 @@ Json write_run_report(const Run& run, const TrainState& state, FlowEntry& flow, 
   }
   if (can_draw()) {
     Figure curves;
-    curves.panels = {loss_curves(run / "metrics.jsonl")};
-    if (!coupled.history.empty()) curves.panels.emplace_back(objective_curve(coupled));
+    curves.panels = {loss_curves(run / "metrics.jsonl", coupled != nullptr)};
+    if (coupled != nullptr && !coupled->history.empty()) curves.panels.emplace_back(objective_curve(*coupled));
     report.sections.push_back(
         {.heading = "How it went", .blocks = {build.picture("curves.png", png_bytes(curves), curves.scale, "")}});
   }
   ReportFacts facts_block;
   const auto fact = [&](const char* what, std::string text) { facts_block.facts.emplace_back(what, std::move(text)); };
   fact("Samples", fmt::format("{} of {} features", run.data.size(), run.data.dim()));
-  fact("Objective of the coupling",
-       fmt::format("{} ({:.1f} % of a random coupling's {}), {}", number(coupled.objective),
-                   100 * coupled.objective / coupled.objective_random, number(coupled.objective_random),
-                   coupled.status));
+  if (coupled != nullptr) {
+    fact("Objective of the coupling",
+         fmt::format("{} ({:.1f} % of a random coupling's {}), {}", number(coupled->objective),
+                     100 * coupled->objective / coupled->objective_random, number(coupled->objective_random),
+                     coupled->status));
+  }
+  fact("Method", facts.method);
   fact("Network", fmt::format("{}, {} parameters", facts.network.kind, facts.parameters));
   fact("Training", fmt::format("{} steps, {} epochs, {:.1f} min on {}", state.steps, state.epoch, state.seconds / 60,
                                model->device()));

@@ -145,6 +145,21 @@ void TrainArguments::add_to(CLI::App& command) {
       ->group(how);
 }
 
+void TrainArguments::add_methods_to(CLI::App& command) {
+  const char* group = "Method";
+  command.add_option("--method", options.method, "cpfm, or one to compare it with, with the same network")
+      ->check(one_of({"cpfm", "vae", "diffae", "infodiffusion"}))
+      ->option_text("cpfm|vae|diffae|infodiffusion=cpfm")
+      ->capture_default_str()
+      ->group(group);
+  command
+      .add_option("--beta", options.beta,
+                  "vae: weight of the KL divergence (1); infodiffusion: of the distance to the prior (0.1)")
+      ->check(number_between(0, 1e6))
+      ->type_name("B")
+      ->group(group);
+}
+
 TrainOptions TrainArguments::resolve(const Context& context, const Dataset& data, FlowEntry& flow) const {
   TrainOptions resolved = options;
   const bool gpu = options.device != "cpu" && flow.devices().size() > 1;
@@ -188,6 +203,9 @@ TrainOptions TrainArguments::resolve(const Context& context, const Dataset& data
   }
   if (!given("--learning-rate")) resolved.learning_rate = default_learning_rate(preset);
   if (!given("--batch") && gpu) resolved.batch = 512;  // fewer would leave it waiting for work
+  if (options.beta && options.method != "vae" && options.method != "infodiffusion")
+    throw Error("--beta", fmt::format("means nothing for --method {}", options.method),
+                "vae and infodiffusion have one");
   resolved.seed = context.seed;
   constexpr double kDefaultEpochs = 200;  // the paper's
   if (resolved.epochs == 0 && resolved.steps == 0 && resolved.minutes == 0) resolved.epochs = kDefaultEpochs;

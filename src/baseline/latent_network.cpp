@@ -8,10 +8,12 @@ NetworkOptions latent_network_options(NetworkOptions options) {
 }
 
 Posterior::Posterior(const torch::Tensor& encoded) {
-  constexpr double kMost = 20;  // beyond it the exponential says nothing any more
+  // Laws begin narrow: places that say nothing at first teach the decoder not to look at them. Beyond the bounds the
+  // exponential says nothing any more.
+  constexpr double kFirst = -4, kMost = 20;
   const std::vector<torch::Tensor> parts = encoded.chunk(2, 1);
   mean = parts[0];
-  log_variance = parts[1].clamp(-kMost, kMost);
+  log_variance = (parts[1] + kFirst).clamp(-kMost, kMost);
 }
 
 torch::Tensor Posterior::draw(const torch::Tensor& noise) const {

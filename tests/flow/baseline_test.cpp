@@ -96,7 +96,6 @@ TEST_P(Baseline, PlacesSayWhatSamplesAre) {
   const std::string method = GetParam();
   const FloatMatrix x = curved(4000, 1), fresh = curved(400, 2);
   TrainOptions options = options_of(method);
-  if (method == "vae") options.beta = 0.05;  // ten numbers are too few to outweigh a whole divergence
   if (method == "diffae") options.steps = 1500;  // nothing holds its map together at first
   const auto model = trained(dir, options, x);
   EXPECT_EQ(model->facts().method, method);
