@@ -45,7 +45,8 @@ void refuse_options_of_cpfm(const CLI::App& command, const std::string& method) 
   for (const CLI::Option* option : command.get_options()) {
     const std::string name = option->get_name();
     const bool of_flow = name == "--alpha" || name == "--interpolant" || name == "--y-draws" || name == "--pairs" ||
-                         name == "--head" || name == "--fourier-features" || name == "--fourier-scale";
+                         name == "--head" || name == "--fourier-features" || name == "--fourier-scale" ||
+                         (name == "--conditioning" && method == "vae");
     if (option->count() > 0 && name != "--dim" && (of_flow || CoupleArguments::owns(*option)))
       throw Error(name, fmt::format("means nothing for --method {}", method), "it belongs to cpfm");
   }

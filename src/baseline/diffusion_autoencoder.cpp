@@ -4,8 +4,9 @@
 // map. infodiffusion (Wang and others 2023): the encoder is a law q(y | x) = N(μ(x), σ(x)²), and the maximum mean
 // discrepancy between the latent points of a batch and the prior N(0, I), β times, shapes it.
 //
-// The diffusion preserves variance: x(t) = α(t) x + σ(t) ε with log α² = -(0.1 t + 19.9 t²/2), t from 0 to 1, and the
-// network predicts ε. Samples come from the deterministic sampler (DDIM) in as many steps as are asked for.
+// The diffusion preserves variance: x(t) = α(t) x + σ(t) ε with log α² = -(0.1 t + 19.9 t²/2), t from 0 to 1. The
+// network predicts v = α ε - σ x, from which both x and ε follow without a division that fails where α is small.
+// Samples come from the deterministic sampler (DDIM) in as many steps as are asked for.
 #include <cmath>
 
 #include "baseline/latent_network.hpp"
@@ -59,7 +60,8 @@ class DiffusionAutoencoder final : public Learner {
     const torch::Tensor t = torch::rand({x.size(0)}, x.options()), noise = torch::randn_like(x);
     const Level at = level(t, 2);
     const torch::Tensor found = network_->decode(shaped(at.alpha * x + at.sigma * noise), y, t);
-    const torch::Tensor error = (found.to(torch::kFloat32).reshape(x.sizes()) - noise).square().mean();
+    const torch::Tensor wanted = at.alpha * noise - at.sigma * x;
+    const torch::Tensor error = (found.to(torch::kFloat32).reshape(x.sizes()) - wanted).square().mean();
     if (!law_) return {error, torch::zeros_like(error), error};
     const torch::Tensor apart = discrepancy(y, torch::randn_like(y));
     return {error, apart, error + beta_ * apart};
@@ -79,7 +81,7 @@ class DiffusionAutoencoder final : public Learner {
       const torch::Tensor t = time(k);
       const Level now = level(t, x.dim()), next = level(time(k + 1), x.dim());
       const torch::Tensor found = network_->decode(x, y, t);
-      x = next.alpha * ((x - now.sigma * found) / now.alpha) + next.sigma * found;
+      x = next.alpha * (now.alpha * x - now.sigma * found) + next.sigma * (now.sigma * x + now.alpha * found);
     }
     return x;
   }

@@ -15,7 +15,7 @@ class Vae final : public Learner {
   Vae(const TrainOptions& options, const DriftShape& shape)
       : Learner(shape.x),
         beta_(options.beta.value_or(1)),
-        network_(std::make_shared<LatentNetwork>(options.network, shape, 2 * shape.y, true)) {}
+        network_(std::make_shared<LatentNetwork>(direct(options.network), shape, 2 * shape.y, true)) {}
 
   torch::nn::Module& module() override { return *network_; }
 
@@ -43,6 +43,13 @@ class Vae final : public Learner {
   }
 
  private:
+  // The place is all the decoder has to go by: it enters as it is, in every block. Scales and shifts made of it (film),
+  // which begin as nothing, are learned too late: the map has been given up by then.
+  static NetworkOptions direct(NetworkOptions options) {
+    options.conditioning = "concat";
+    return options;
+  }
+
   double beta_;
   std::shared_ptr<LatentNetwork> network_;
 };
