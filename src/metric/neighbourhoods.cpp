@@ -4,13 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "cpfm/error.hpp"
 #include "cpfm/interrupt.hpp"
 #include "cpfm/metric.hpp"
 #include "cpfm/parallel.hpp"
+#include "metric/lane_distance.hpp"
 #include "metric/point_sets.hpp"
 
 namespace cpfm {
@@ -19,28 +19,11 @@ namespace {
 constexpr std::size_t kGrain = 16;
 using Neighbour = std::pair<double, std::size_t>;  // squared distance and row: in this order no two are equal
 
-// |a - b|², summed in lanes of a fixed order that the compiler can keep in vectors.
-double distance(const float* a, const float* b, std::size_t d) {
-  constexpr std::size_t kLanes = 8;
-  std::array<double, kLanes> sums{};
-  std::size_t k = 0;
-  for (; k + kLanes <= d; k += kLanes) {
-    for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      const double difference = static_cast<double>(a[k + lane]) - b[k + lane];
-      sums[lane] += difference * difference;
-    }
-  }
-  for (; k < d; ++k) sums[0] += (static_cast<double>(a[k]) - b[k]) * (static_cast<double>(a[k]) - b[k]);
-  double sum = 0;
-  for (const double part : sums) sum += part;
-  return sum;
-}
-
 // All rows but i, in the order of rows.
 void distances_from(MatrixView<const float> points, std::size_t i, std::vector<Neighbour>& out) {
   out.clear();
   for (std::size_t j = 0; j < points.rows; ++j) {
-    if (j != i) out.emplace_back(distance(points.row(i).data(), points.row(j).data(), points.cols), j);
+    if (j != i) out.emplace_back(lane_distance(points.row(i).data(), points.row(j).data(), points.cols), j);
   }
 }
 
