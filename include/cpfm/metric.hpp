@@ -64,7 +64,7 @@ struct EntropicDistance {
   double objective = 0;  // Σ γ |a - b|² + ε Σ γ (log γ - 1), as the paper prints it; it may be negative
   double transport = 0;  // Σ γ |a - b|² alone
   double divergence = 0;  // OT(a, b) - (OT(a, a) + OT(b, b)) / 2 with OT = Σ γ |a - b|² + ε KL(γ | product of masses):
-                          // never negative, and 0 for a = b
+                          // never negative, and 0 for a = b row by row
   double epsilon = 0;
   double marginal_error = 0;  // L1, the largest of the three plans
 };
@@ -87,7 +87,9 @@ struct EntropicGaussianDistance {
 };
 inline constexpr std::size_t kMostExact = 4000;
 
-// Conditions are those of wasserstein2_to_gaussian() and entropic_distance(). Depends on (y, n, seed, ε) alone.
+// Conditions are those of wasserstein2_to_gaussian() and entropic_distance(). Depends on (y, n, seed, ε) and the
+// options alone. The divergence is the number to compare across embeddings; the objective is there because the paper
+// has it.
 EntropicGaussianDistance entropic_to_gaussian(MatrixView<const float> y, std::size_t n, std::uint64_t seed,
                                               double epsilon = kEntropicEpsilon, const EntropicOptions& options = {});
 

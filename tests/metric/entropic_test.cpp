@@ -135,6 +135,15 @@ TEST(EntropicDistance, IsTheSameFarFromTheOrigin) {
   EXPECT_NEAR(here.divergence, there.divergence, 1e-6);
 }
 
+TEST(EntropicDistance, KnowsRepeatedPoints) {
+  const FloatMatrix same = points_of(2, std::vector<float>(12, 3)), other = points_of(2, std::vector<float>(8, 4));
+  EXPECT_EQ(entropic_distance(same.view(), same.view()).transport, 0);
+  const EntropicDistance found = entropic_distance(same.view(), other.view());
+  EXPECT_NEAR(found.transport, 2, 1e-9);
+  EXPECT_NEAR(found.divergence, 2, 1e-9);
+  EXPECT_NEAR(found.objective, 2 - 0.01 * (std::log(24.0) + 1), 1e-9);
+}
+
 TEST(EntropicDistance, RefusesWhatIsNoProblem) {
   const FloatMatrix points = normal_points(20, 2, 8), other = normal_points(20, 3, 8), wide = normal_points(20, 9, 8);
   const FloatMatrix none(0, 2), broken = points_of(2, {1, std::numeric_limits<float>::quiet_NaN()});
