@@ -1,15 +1,30 @@
-// Numbers that say how good an embedding is: how far its points are from the law they should follow, and how well its
-// neighbourhoods agree with known classes. Everything is exact and the same for any number of threads.
+// Numbers that say how good an embedding is: how far its points are from the law they should follow, how well its
+// neighbourhoods agree with those of the data and with known classes, how far generated data are from real ones. All is
+// the same for any number of threads, and exact where nothing else is said.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "cpfm/device.hpp"
 #include "cpfm/matrix.hpp"
+#include "cpfm/progress.hpp"
 
 namespace cpfm {
+
+class Kernel;
+
+// One number measured in several independent runs, as the tables of the paper have it.
+struct Repeated {
+  std::vector<double> values;  // one per run
+  double mean = 0;
+  std::optional<double> sd;  // sample standard deviation, with R - 1 below; none of a single run
+};
+// At least one value, all finite, else cpfm::Error.
+Repeated repeated(std::vector<double> values);
 
 // The one-to-one assignment of the rows of `a` to the rows of `b` with the least sum of squared distances: row i of `a`
 // goes to row result[i] of `b`. Both are n × d, n ≥ 1, of finite numbers, else cpfm::Error. Takes 9 n² bytes of memory
@@ -34,6 +49,78 @@ inline constexpr std::size_t kFloorPairs = 8;
 // Takes min(n, rows) random rows of `y`, without repetition. `y` has at least one row and column of finite numbers,
 // n ≥ 1, else cpfm::Error. Solves 1 + kFloorPairs assignment problems, on all threads; depends on (y, n, seed) alone.
 GaussianDistance wasserstein2_to_gaussian(MatrixView<const float> y, std::size_t n, std::uint64_t seed);
+
+// Entropic transport, the paper's way of measuring the distance of two point sets. Its numbers depend on ε: they are
+// worth nothing without it.
+inline constexpr double kEntropicEpsilon = 0.01;  // in units of squared distance; for data at the scale of N(0, I)
+
+struct EntropicOptions {
+  double tolerance = 1e-5;      // L1 error that the masses of b's points may have in the plan; above 0
+  int most_iterations = 50000;  // at the last ε; where they do not do, there is a cpfm::Error
+  Device device = {};
+};
+
+struct EntropicDistance {
+  double objective = 0;  // Σ γ |a - b|² + ε Σ γ (log γ - 1), as the paper prints it; it may be negative
+  double transport = 0;  // Σ γ |a - b|² alone
+  double divergence = 0;  // OT(a, b) - (OT(a, a) + OT(b, b)) / 2 with OT = Σ γ |a - b|² + ε KL(γ | product of masses):
+                          // never negative, and 0 for a = b row by row
+  double epsilon = 0;
+  double marginal_error = 0;  // L1, the largest of the three plans
+};
+
+// Points have equal masses, 1/rows of `a` and of `b`; the two may differ in number. Sinkhorn's iteration in double,
+// from a large ε down to the one that is asked for; O(rows) memory. cpfm::Error unless both have at least one row, the
+// same 1 to 8 columns, finite numbers, and ε > 0 is not tiny beside their squared distances; and where the masses
+// cannot be met (a larger ε can).
+EntropicDistance entropic_distance(MatrixView<const float> a, MatrixView<const float> b,
+                                   double epsilon = kEntropicEpsilon, const EntropicOptions& options = {});
+
+// All that can be said of the distance of points to the standard normal law, each number with its floor: what
+// kFloorPairs pairs of independent samples of n points of N(0, I) have between them.
+struct EntropicGaussianDistance {
+  EntropicDistance value;
+  std::size_t n = 0;                                   // points in each of the two sets
+  double objective_floor = 0, objective_floor_sd = 0;  // the sd is that of one pair
+  double divergence_floor = 0, divergence_floor_sd = 0;
+  std::optional<GaussianDistance> exact;  // where n ≤ kMostExact; of the very same samples
+};
+inline constexpr std::size_t kMostExact = 4000;
+
+// Conditions are those of wasserstein2_to_gaussian() and entropic_distance(). Depends on (y, n, seed, ε) and the
+// options alone. The divergence is the number to compare across embeddings; the objective is there because the paper
+// has it.
+EntropicGaussianDistance entropic_to_gaussian(MatrixView<const float> y, std::size_t n, std::uint64_t seed,
+                                              double epsilon = kEntropicEpsilon, const EntropicOptions& options = {});
+
+// The generalized Gromov–Wasserstein objective of an embedding whose row i belongs to sample i of the kernel:
+// (1/n²) Σ_ij K(i, j) |y_i - y_j|², in one streaming pass over K. cpfm::Error where `y` has fewer than two rows,
+// another number of rows than the kernel has samples, or numbers that are not finite.
+double gwot_objective(const Kernel& kernel, MatrixView<const float> y, Progress* progress = nullptr,
+                      Device device = {});
+
+// The Fréchet distance of the Gaussians that have the means and covariances (n - 1 below) of the rows of `a` and `b`:
+// |μ_a - μ_b|² + Tr(Σ_a + Σ_b - 2 (Σ_a^½ Σ_b Σ_a^½)^½). On Inception-V3 features it is the FID, on others it is not. A
+// side with no more rows than columns has a singular covariance: the distance is exact for that covariance all the
+// same, but its bias as an estimate is large. At least 2 rows on each side, as many columns, finite numbers, else
+// cpfm::Error. O(rows · columns²) time, or O(rows² · columns) where there are fewer rows.
+double frechet_distance(MatrixView<const float> a, MatrixView<const float> b);
+
+// How far neighbourhoods of the embedding `y` can be trusted (Venna and Kaski 2001): 1 where every one of the k nearest
+// rows in y is among the k nearest in x, less by how far down in x's order the others are:
+// 1 - 2 / (n k (2n - 3k - 1)) Σ_i Σ_{j near i in y, not in x} (rank of j from i in x - k). Euclidean distances; of
+// equally near rows the earlier one is nearer. Needs n > 2k rows, as many in both, else cpfm::Error. O(n²) time.
+double trustworthiness(MatrixView<const float> x, MatrixView<const float> y, std::size_t k);
+// How far neighbours in `x` stay neighbours in `y`: the same with the roles exchanged.
+double continuity(MatrixView<const float> x, MatrixView<const float> y, std::size_t k);
+
+// Whether p(y|x) knows how uncertain it is. For each of n places, the true y of some x, places[i] is its log density
+// under p(y|x) and draws.row(i) the log densities of draws from p(y|x). A place is inside the highest-density region of
+// level L when fewer than a share L of its draws are denser. Returns the share of places inside, one per level: L where
+// the densities are right, less where they are too sure. cpfm::Error unless there is a place and a draw, none of them
+// NaN, and every level is in (0, 1).
+std::vector<double> coverage(std::span<const double> places, MatrixView<const double> draws,
+                             std::span<const double> levels);
 
 // For every row of `queries` the majority label among the k nearest rows of `reference` by Euclidean distance. Rows
 // labelled -1 are no neighbours. Of equally near rows the earlier one is nearer; of classes with equally many votes the

@@ -13,15 +13,12 @@
 #include "cpfm/interrupt.hpp"
 #include "cpfm/metric.hpp"
 #include "cpfm/parallel.hpp"
-#include "cpfm/random.hpp"
 #include "metric/assignment.hpp"
+#include "metric/gaussian_samples.hpp"
 #include "metric/point_sets.hpp"
 
 namespace cpfm {
 namespace {
-
-// "mrow", "mgau", "mflr"
-constexpr std::uint32_t kRowStream = 0x6d726f77, kGaussStream = 0x6d676175, kFloorStream = 0x6d666c72;
 
 // For `problems` at once: the costs with those of the samples that the solver takes (1/9, 1/81, … of them), and the
 // points as normalised_columns() has them.
@@ -98,24 +95,6 @@ void check_pair(MatrixView<const float> a, MatrixView<const float> b) {
   require_costs(a.rows, a.cols, 1, "a", fmt::format("the exact assignment of {} points", a.rows));
 }
 
-// Sample `sample` of the purpose `stream`.
-FloatMatrix gaussian_points(std::size_t n, std::size_t d, std::uint64_t seed, std::uint32_t stream,
-                            std::uint64_t sample) {
-  FloatMatrix points(n, d);
-  for (std::size_t i = 0; i < n; ++i) {
-    Rng rng(seed, stream, sample << 32 | i);
-    for (float& value : points.row(i)) value = static_cast<float>(rng.normal());
-  }
-  return points;
-}
-
-FloatMatrix random_rows(MatrixView<const float> y, std::size_t n, std::uint64_t seed) {
-  const std::vector<std::size_t> order = permutation(y.rows, seed, kRowStream);
-  FloatMatrix rows(n, y.cols);
-  for (std::size_t i = 0; i < n; ++i) std::copy_n(y.row(order[i]).begin(), y.cols, rows.row(i).begin());
-  return rows;
-}
-
 }  // namespace
 
 std::vector<std::uint32_t> optimal_assignment(MatrixView<const float> a, MatrixView<const float> b) {
@@ -135,23 +114,19 @@ GaussianDistance wasserstein2_to_gaussian(MatrixView<const float> y, std::size_t
   const std::size_t d = y.cols;
   const std::size_t at_once = std::min<std::size_t>(static_cast<std::size_t>(threads()), 1 + kFloorPairs);
   require_costs(n, d, at_once, "n", fmt::format("the exact distance of {} points on {} threads", n, at_once));
-  // The first is the value itself, the others make the floor.
   std::vector<double> values(1 + kFloorPairs);
   parallel_for(values.size(), 1, [&](std::size_t begin, std::size_t end) {
     for (std::size_t p = begin; p < end; ++p) {
-      const FloatMatrix a = p == 0 ? random_rows(y, n, seed) : gaussian_points(n, d, seed, kFloorStream, 2 * p);
-      const FloatMatrix b =
-          p == 0 ? gaussian_points(n, d, seed, kGaussStream, 0) : gaussian_points(n, d, seed, kFloorStream, 2 * p + 1);
-      values[p] = mean_cost(a.view(), b.view());
+      const GaussianPair pair = gaussian_pair(y, n, seed, p);
+      values[p] = mean_cost(pair.a.view(), pair.b.view());
     }
   });
   GaussianDistance result;
   result.value = values[0];
   result.n = n;
-  for (std::size_t p = 1; p < values.size(); ++p) result.floor += values[p] / kFloorPairs;
-  double squares = 0;
-  for (std::size_t p = 1; p < values.size(); ++p) squares += (values[p] - result.floor) * (values[p] - result.floor);
-  result.floor_sd = std::sqrt(squares / (kFloorPairs - 1));
+  const Repeated floor = repeated({values.begin() + 1, values.end()});
+  result.floor = floor.mean;
+  result.floor_sd = *floor.sd;
   return result;
 }
 
