@@ -70,7 +70,7 @@ Lines loss_curves(const fs::path& metrics, bool cpfm) {
     if (fresh) add(held_y, "validation_y");
   }
   for (Series* series : {&x, &y, &held_x, &held_y}) {
-    if (!series->x.empty()) lines.series.push_back(*series);
+    if (!series->x.empty() || series == &x) lines.series.push_back(*series);  // a figure has at least one
   }
   return lines;
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cpfm/features.hpp"
 #include "cpfm/flow.hpp"
 
 namespace cpfm {
@@ -24,6 +25,12 @@ class FlowEntry {
   virtual std::unique_ptr<FlowModel> load_model(const std::filesystem::path& file, const std::string& device) = 0;
   virtual std::unique_ptr<Classifier> train_classifier(const Dataset& data, const ClassifierOptions& options,
                                                        Progress* progress) = 0;
+  virtual std::unique_ptr<PictureFeatures> load_inception(const std::filesystem::path& file,
+                                                          const std::string& device) = 0;
+  virtual std::unique_ptr<PictureFeatures> load_squeezenet(const std::filesystem::path& file,
+                                                           const std::string& device) = 0;
+  virtual std::unique_ptr<PerceptualDistance> load_lpips(const std::filesystem::path& file,
+                                                         const std::string& device) = 0;
   virtual NetworkOptions network_preset(const std::string& name) = 0;
 };
 

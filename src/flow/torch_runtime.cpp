@@ -46,6 +46,18 @@ class TorchRuntime final : public FlowEntry {
                                                Progress* progress) override {
     return cpfm::train_classifier(data, options, progress);
   }
+  std::unique_ptr<PictureFeatures> load_inception(const std::filesystem::path& file,
+                                                  const std::string& device) override {
+    return cpfm::load_inception(file, device);
+  }
+  std::unique_ptr<PictureFeatures> load_squeezenet(const std::filesystem::path& file,
+                                                   const std::string& device) override {
+    return cpfm::load_squeezenet(file, device);
+  }
+  std::unique_ptr<PerceptualDistance> load_lpips(const std::filesystem::path& file,
+                                                 const std::string& device) override {
+    return cpfm::load_lpips(file, device);
+  }
   NetworkOptions network_preset(const std::string& name) override { return cpfm::network_preset(name); }
 };
 

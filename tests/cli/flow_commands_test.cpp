@@ -434,16 +434,68 @@ TEST_F(FlowCommands, ReconstructGoesThereAndBack) {
 }
 
 TEST_F(FlowCommands, EvaluateTellsTheJudgesOwnAccuracy) {
-  const Outcome outcome = run_cpfm({"evaluate", model(), "digits", "--part", "test", "--judge", "digits", "--runs", "2",
-                                    "--steps", "2", "--gaussian-points", "100", "--json", "--quiet"});
+  const Outcome outcome =
+      run_cpfm({"evaluate", model(), "digits", "--part", "test", "--judge", "digits", "--runs", "2", "--steps", "2",
+                "--gaussian-points", "100", "--entropic", "--coverage", "--json", "--quiet"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const auto json = outcome.json();
-  for (const char* figure : {"mse", "knn_label", "label_kept", "label_kept_1nn", "w2_gaussian"}) {
+  for (const char* figure : {"mse", "knn_label", "label_kept", "label_kept_1nn", "w2_gaussian", "w2_entropic",
+                             "w2_divergence", "gwot", "trustworthiness", "continuity", "coverage_50", "coverage_90"}) {
     ASSERT_TRUE(json.contains(figure)) << figure;
     EXPECT_EQ(json[figure]["runs"], 2) << figure;
   }
+  EXPECT_EQ(json["method"], "cpfm");
+  EXPECT_GT(json["gwot"]["random"].get<double>(), 0);
+  EXPECT_GT(json["w2_divergence"]["floor"].get<double>(), 0.1);
   EXPECT_GT(json["label_kept_1nn"]["judge_accuracy"].get<double>(), 0.9);
   EXPECT_GT(json["w2_gaussian"]["floor"].get<double>(), 0.1);
+}
+
+TEST_F(FlowCommands, EvaluateSaysWhatItNeeds) {
+  const auto evaluate = [&](const std::vector<std::string>& words) {
+    std::vector<std::string> all{"evaluate", model(), "digits", "--limit", "30", "--runs", "1", "--steps", "1"};
+    all.insert(all.end(), words.begin(), words.end());
+    return run_cpfm(all);
+  };
+  expect_refused(evaluate({"--lpips", path("none")}), "none");
+  expect_refused(evaluate({"--features", "resnet:x"}), "inception:FILE or squeezenet:FILE");
+  expect_refused(evaluate({"--features", "inception:" + path("run/model.cpfm")}), "docs/metrics.md");
+  const Outcome few = evaluate({"--neighbours", "20"});
+  EXPECT_EQ(few.exit_code, 0) << few.err;
+  EXPECT_CONTAINS(few.err, "needs more than 40 samples");
+}
+
+TEST_F(FlowCommands, OtherMethodsGoThroughTheSameCommands) {
+  for (const std::string method : {"vae", "diffae", "infodiffusion"}) {
+    const std::string run = path("by-" + method);
+    const Outcome fit = run_cpfm({"fit", "digits", "--limit", "200", "--method", method, "-o", run, "--steps", "4",
+                                  "--batch", "16", "--json", "--quiet"});
+    ASSERT_EQ(fit.exit_code, 0) << fit.err;
+    EXPECT_EQ(fit.json()["method"], method);
+    EXPECT_FALSE(fit.json().contains("coupling"));
+    EXPECT_TRUE(std::filesystem::exists(run + "/report.html"));
+    EXPECT_FALSE(std::filesystem::exists(run + "/coupling.cpfm"));
+    // More of it: the same run goes on.
+    const Outcome more = run_cpfm({"fit", "digits", "--limit", "200", "--method", method, "-o", run, "--steps", "6",
+                                   "--batch", "16", "--resume", "--json", "--quiet"});
+    ASSERT_EQ(more.exit_code, 0) << more.err;
+    EXPECT_EQ(more.json()["steps"], 6);
+    expect_refused(run_cpfm({"fit", "digits", "--limit", "200", "-o", run, "--steps", "8", "--resume", "--quiet"}),
+                   run);
+    const Outcome back = run_cpfm(
+        {"reconstruct", run, "digits", "--limit", "9", "-o", path("b.npy"), "--steps", "2", "--json", "--quiet"});
+    ASSERT_EQ(back.exit_code, 0) << back.err;
+    const Outcome measured = run_cpfm({"evaluate", run, "digits", "--limit", "60", "--runs", "1", "--steps", "2",
+                                       "--gaussian-points", "50", "--json", "--quiet"});
+    ASSERT_EQ(measured.exit_code, 0) << measured.err;
+    EXPECT_EQ(measured.json()["method"], method);
+    EXPECT_TRUE(measured.json().contains("w2_gaussian"));
+  }
+  expect_refused(run_cpfm({"fit", "digits", "--method", "vae", "--kernel", "heat", "-o", path("v"), "--quiet"}),
+                 "--kernel: means nothing for --method vae");
+  expect_refused(run_cpfm({"fit", "digits", "--method", "diffae", "--beta", "2", "-o", path("v"), "--quiet"}),
+                 "--beta");
+  EXPECT_FALSE(std::filesystem::exists(path("v")));
 }
 
 TEST_F(FlowCommands, SayWhatDoesNotFit) {

@@ -1,0 +1,329 @@
+#include "evaluation.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/log.hpp"
+#include "base/text.hpp"
+#include "checks.hpp"
+#include "cpfm/error.hpp"
+#include "cpfm/features.hpp"
+#include "cpfm/kernel.hpp"
+#include "cpfm/metric.hpp"
+#include "cpfm/random.hpp"
+#include "flow_library.hpp"
+#include "model_input.hpp"
+
+namespace cpfm::app {
+namespace {
+
+constexpr std::uint32_t kSubsetStream = 0x6e656967, kShuffleStream = 0x73687566;  // "neig", "shuf"
+constexpr std::size_t kLabelNeighbours = 15;
+
+// Values of figures over runs, by name.
+class Figures {
+ public:
+  void add(const std::string& name, double value) { values_[name].push_back(value); }
+  // {mean, sd, runs} and what is told besides; nothing where there was no such figure.
+  void tell(Json& result, const std::string& name, const Json& besides = Json::object()) const {
+    const auto found = values_.find(name);
+    if (found == values_.end()) return;
+    const Repeated figure = repeated(found->second);
+    result[name] = {{"mean", figure.mean}, {"sd", figure.sd.value_or(0)}, {"runs", figure.values.size()}};
+    result[name].update(besides);
+  }
+
+ private:
+  std::map<std::string, std::vector<double>> values_;
+};
+
+// The label of every sample as an index into the judge's classes; -1 where the judge has no such class.
+std::vector<std::int32_t> known_classes(const Dataset& data, const Dataset& judge_data) {
+  const std::vector<std::string>&mine = data.labels->names, &theirs = judge_data.labels->names;
+  std::vector<std::int32_t> id_of(mine.size(), -1);
+  std::vector<std::string> unknown;
+  for (std::size_t k = 0; k < mine.size(); ++k) {
+    const auto found = std::find(theirs.begin(), theirs.end(), mine[k]);
+    if (found == theirs.end())
+      unknown.push_back(printable(mine[k]));
+    else
+      id_of[k] = static_cast<std::int32_t>(found - theirs.begin());
+  }
+  constexpr std::size_t kMost = 6;
+  const std::size_t shown = std::min(unknown.size(), kMost);
+  const std::string list =
+      fmt::format("{}{}", fmt::join(unknown.begin(), unknown.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
+                  unknown.size() > shown ? " …" : "");
+  if (unknown.size() == mine.size()) {
+    throw Error("--judge", fmt::format("{} has none of the classes of {}: {}", judge_data.source, data.source, list),
+                "a judge is trained on data of the same classes");
+  }
+  if (!unknown.empty())
+    log().warn("--judge: {} lacks the classes {}; their samples are not judged", judge_data.source, list);
+  std::vector<std::int32_t> ids;
+  for (const std::int32_t id : data.labels->ids) ids.push_back(id < 0 ? -1 : id_of[static_cast<std::size_t>(id)]);
+  return ids;
+}
+
+// A judge of classes, and what it says of the originals.
+struct Judge {
+  Dataset data;
+  std::unique_ptr<Classifier> network;
+  std::vector<std::int32_t> wanted;
+  double network_accuracy = 0, nearest_accuracy = 0;
+
+  Judge(const std::string& source, const Dataset& judged, const ModelFacts& facts, DataOptions options,
+        const std::string& device, const Context& context, Progress* progress) {
+    if (!judged.labels)
+      throw Error("--judge", fmt::format("{} has no labels", judged.source), "labels are what it judges");
+    // The judge of a test part must not have seen it.
+    options.part = options.part == "test" && source == options.source ? "train" : "all";
+    options.source = source;
+    options.read.limit.reset();
+    data = options.load(context);
+    if (!data.labels) throw Error("--judge", fmt::format("{} has no labels", source));
+    match_columns(data, facts);
+    wanted = known_classes(judged, data);
+    network = flow_library().train_classifier(data, {.seed = context.seed, .device = device}, progress);
+    network_accuracy = agreement(network->predict(judged.samples.view()), wanted);
+    nearest_accuracy = agreement(nearest(judged.samples.view()), wanted);
+  }
+  std::vector<std::int32_t> nearest(MatrixView<const float> samples) const {
+    return nearest_labels(data.samples.view(), data.labels->ids, samples, 1);
+  }
+};
+
+// Rows for figures whose time grows with their square; all where there are few.
+std::vector<std::size_t> subset(std::size_t n, std::uint64_t seed) {
+  constexpr std::size_t kMost = 2000;
+  std::vector<std::size_t> rows = permutation(n, seed, kSubsetStream);
+  rows.resize(std::min(n, kMost));
+  return rows;
+}
+
+FloatMatrix take(MatrixView<const float> from, const std::vector<std::size_t>& rows) {
+  FloatMatrix taken(rows.size(), from.cols);
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    std::copy_n(from.data + rows[i] * from.cols, from.cols, taken.row(i).data());
+  return taken;
+}
+
+std::unique_ptr<PictureFeatures> open_features(const std::string& spec, const std::string& device) {
+  const std::size_t colon = spec.find(':');
+  const std::string kind = spec.substr(0, colon), file = colon == std::string::npos ? "" : spec.substr(colon + 1);
+  if ((kind != "inception" && kind != "squeezenet") || file.empty()) {
+    throw Error("--features", fmt::format("'{}' is not known", printable(spec)),
+                "inception:FILE or squeezenet:FILE; docs/metrics.md says where the files come from");
+  }
+  return kind == "inception" ? flow_library().load_inception(file, device)
+                             : flow_library().load_squeezenet(file, device);
+}
+
+// Whether p(y | x) is as sure as it should be: places of the law, a sample for each, and how dense its own place is
+// under p(y | x) among draws from it.
+void measure_coverage(FlowModel& model, const FloatMatrix& y, SampleOptions options, Figures& figures) {
+  constexpr std::size_t kPlaces = 200, kDraws = 50;
+  static constexpr double kLevels[] = {0.5, 0.9};
+  const std::size_t n = std::min(y.rows(), kPlaces);
+  const MatrixView<const float> places{y.data(), n, y.cols()};
+  const FloatMatrix x = model.generate(places, options);
+  options.seed += 0x9e37;  // not the noise that made the places
+  const FloatMatrix draws = model.embed(x.view(), kDraws, options);
+  FloatMatrix repeated_x(n * kDraws, x.cols());
+  for (std::size_t k = 0; k < n * kDraws; ++k)
+    std::copy_n(x.row(k / kDraws).data(), x.cols(), repeated_x.row(k).data());
+  const std::vector<double> own = model.log_density(x.view(), places, options);
+  const std::vector<double> theirs = model.log_density(repeated_x.view(), draws.view(), options);
+  const std::vector<double> inside = coverage(own, {theirs.data(), n, kDraws}, kLevels);
+  figures.add("coverage_50", inside[0]);
+  figures.add("coverage_90", inside[1]);
+}
+
+}  // namespace
+
+void EvaluationArguments::add_to(CLI::App& command) {
+  command.add_option("--judge", judge_data, "Labelled originals to train a judge of classes on")->option_text("DATA");
+  command.add_option("--runs", runs, "Repetitions, each with noise of its own")
+      ->transform(whole_number(1, 1000))
+      ->type_name("R")
+      ->capture_default_str();
+  command.add_option("--gaussian-points", gaussian_points, "N of the distance to the Gaussian")
+      ->transform(whole_number(2, 5000))
+      ->type_name("N")
+      ->capture_default_str();
+  command.add_flag("--entropic", entropic, "Also that distance as the paper has it, by Sinkhorn, and debiased");
+  command.add_option("--kernel", kernel, "Of the GWOT objective (default: heat*label, or heat without labels)")
+      ->option_text("EXPR");
+  command.add_option("--neighbours", neighbours, "K of trustworthiness and continuity")
+      ->transform(whole_number(1, 1000))
+      ->type_name("K")
+      ->capture_default_str();
+  command.add_flag("--coverage", coverage, "Whether p(y|x) is as sure as it should be; takes densities");
+  command.add_option("--lpips", lpips, "Weights of LPIPS (squeeze), for pictures")->option_text("FILE");
+  command
+      .add_option("--features", features, "Of the Frechet distance: inception:FILE (then it is FID), squeezenet:FILE")
+      ->option_text("SPEC");
+}
+
+Json evaluate(FlowModel& model, const Dataset& data, const EvaluationArguments& o, const DataOptions& data_options,
+              const SampleArguments& sample, const Context& context) {
+  const ModelFacts& facts = model.facts();
+  const auto progress = context.progress();
+  // Other methods have no say in the law of their map, and are measured by the usual one.
+  const bool gaussian_map = facts.latent == "gaussian" || facts.method != "cpfm";
+  if (o.entropic && !gaussian_map)
+    throw Error("--entropic", fmt::format("the map is {}, not gaussian", printable(facts.latent)));
+  if (data.size() < 2) throw Error(data.source, "has one sample", "metrics need at least two");
+  if ((!o.lpips.empty() || !o.features.empty()) && !facts.image)
+    throw Error(o.lpips.empty() ? "--features" : "--lpips", "is for pictures, and these samples are vectors");
+  std::unique_ptr<PerceptualDistance> perceptual;
+  std::unique_ptr<PictureFeatures> looking;
+  if (!o.lpips.empty()) perceptual = flow_library().load_lpips(o.lpips, sample.device);
+  if (!o.features.empty()) looking = open_features(o.features, sample.device);
+  const auto pictures = [&](const FloatMatrix& samples) {
+    return Pictures{samples.view(), *facts.image, facts.value_range.value_or(std::array<float, 2>{0, 255})};
+  };
+  const FloatMatrix seen = looking ? looking->features(pictures(data.samples), progress.get()) : FloatMatrix();
+  std::optional<Judge> judge;
+  if (!o.judge_data.empty())
+    judge.emplace(o.judge_data, data, facts, data_options, sample.device, context, progress.get());
+  const bool all_labelled =
+      data.labels && std::none_of(data.labels->ids.begin(), data.labels->ids.end(), [](auto id) { return id < 0; });
+  const std::string expression = !o.kernel.empty() ? o.kernel : all_labelled ? "heat*label" : "heat";
+  const std::unique_ptr<Kernel> kernel = make_kernel(expression, data, progress.get());
+  const std::vector<std::size_t> rows = subset(data.size(), context.seed);
+  const FloatMatrix x_rows = take(data.samples.view(), rows);
+  const bool can_rank = rows.size() > 2 * o.neighbours;
+  if (!can_rank) {
+    log().warn("trustworthiness of {} neighbours needs more than {} samples, and there are {}", o.neighbours,
+               2 * o.neighbours, rows.size());
+  }
+
+  Figures figures;
+  Json gaussian, entropic;
+  double gwot_random = 0;
+  for (std::size_t r = 0; r < o.runs; ++r) {
+    SampleOptions options = sample.resolve(context, progress.get());
+    options.seed = context.seed + r;
+    const FloatMatrix y = model.embed(data.samples.view(), 1, options);
+    const FloatMatrix back = model.generate(y.view(), options);
+    figures.add("mse", mean_squared_error(data.samples.view(), back.view()));
+    if (data.labels) {
+      figures.add("knn_label", agreement(nearest_labels(y.view(), data.labels->ids, y.view(),
+                                                        std::min(kLabelNeighbours, data.size() - 1), true),
+                                         data.labels->ids));
+    }
+    if (judge) {
+      figures.add("label_kept", agreement(judge->network->predict(back.view()), judge->wanted));
+      figures.add("label_kept_1nn", agreement(judge->nearest(back.view()), judge->wanted));
+    }
+    if (gaussian_map) {
+      const GaussianDistance distance = wasserstein2_to_gaussian(y.view(), o.gaussian_points, options.seed);
+      figures.add("w2_gaussian", distance.value);
+      gaussian = {{"n", distance.n}, {"epsilon", 0}, {"floor", distance.floor}};
+    }
+    if (o.entropic) {
+      const EntropicGaussianDistance found = entropic_to_gaussian(y.view(), o.gaussian_points, options.seed);
+      figures.add("w2_entropic", found.value.objective);
+      figures.add("w2_divergence", found.value.divergence);
+      entropic = {{"n", found.n},
+                  {"epsilon", found.value.epsilon},
+                  {"floor", found.objective_floor},
+                  {"divergence_floor", found.divergence_floor}};
+    }
+    figures.add("gwot", gwot_objective(*kernel, y.view(), progress.get()));
+    if (r == 0)
+      gwot_random = gwot_objective(*kernel, take(y.view(), permutation(y.rows(), context.seed, kShuffleStream)).view());
+    if (can_rank) {
+      const FloatMatrix y_rows = take(y.view(), rows);
+      figures.add("trustworthiness", trustworthiness(x_rows.view(), y_rows.view(), o.neighbours));
+      figures.add("continuity", continuity(x_rows.view(), y_rows.view(), o.neighbours));
+    }
+    if (o.coverage) measure_coverage(model, y, options, figures);
+    if (perceptual)
+      figures.add("lpips",
+                  repeated(perceptual->distances(pictures(data.samples), pictures(back), progress.get())).mean);
+    if (looking) {
+      const FloatMatrix features = looking->features(pictures(back), progress.get());
+      figures.add("frechet", frechet_distance(seen.view(), features.view()));
+    }
+  }
+
+  Json result;
+  if (judge) {
+    figures.tell(result, "label_kept",
+                 {{"judge", facts.image ? "cnn" : "mlp"}, {"judge_accuracy", judge->network_accuracy}});
+    figures.tell(result, "label_kept_1nn", {{"judge", "1-NN"}, {"judge_accuracy", judge->nearest_accuracy}});
+  }
+  figures.tell(result, "knn_label", {{"k", std::min(kLabelNeighbours, data.size() - 1)}});
+  figures.tell(result, "w2_gaussian", gaussian);
+  if (o.entropic) {
+    Json divergence = entropic;
+    divergence["floor"] = entropic["divergence_floor"];
+    divergence.erase("divergence_floor");
+    entropic.erase("divergence_floor");
+    figures.tell(result, "w2_entropic", entropic);
+    figures.tell(result, "w2_divergence", divergence);
+  }
+  figures.tell(result, "gwot", {{"kernel", kernel->expression()}, {"random", gwot_random}});
+  figures.tell(result, "trustworthiness", {{"k", o.neighbours}, {"n", rows.size()}});
+  figures.tell(result, "continuity", {{"k", o.neighbours}, {"n", rows.size()}});
+  figures.tell(result, "mse");
+  figures.tell(result, "lpips", {{"network", "squeeze"}});
+  if (looking)
+    figures.tell(result, "frechet",
+                 {{"features", looking->name()}, {"is_fid", looking->name() == "inception"}, {"n", data.size()}});
+  figures.tell(result, "coverage_50", {{"nominal", 0.5}});
+  figures.tell(result, "coverage_90", {{"nominal", 0.9}});
+  return result;
+}
+
+void print_evaluation(const Json& figures) {
+  const auto line = [&](const char* key, const char* what, const auto& note) {
+    if (!figures.contains(key)) return;
+    const Json& figure = figures[key];
+    fmt::print("  {:<19} {:.4g} ± {:.2g}{}\n", what, figure["mean"].get<double>(), figure["sd"].get<double>(),
+               note(figure));
+  };
+  const auto number = [](const Json& figure, const char* key) { return figure[key].get<double>(); };
+  const auto fixed = [](const char* text) { return [text](const Json&) { return std::string(text); }; };
+  const auto floor = [&](const Json& f) {
+    const double epsilon = number(f, "epsilon");
+    return fmt::format("  at N = {}, {}; floor {:.4g}", f["n"].get<std::size_t>(),
+                       epsilon > 0 ? fmt::format("ε = {:.3g}", epsilon) : "exact", number(f, "floor"));
+  };
+  const auto nominal = [&](const Json& f) { return fmt::format("  should be {}", number(f, "nominal")); };
+  const auto of_neighbours = [](const Json& f) {
+    return fmt::format("  {} neighbours, {} samples", f["k"].get<std::size_t>(), f["n"].get<std::size_t>());
+  };
+  line("label_kept", "label kept", [&](const Json& f) {
+    return fmt::format("  judged by a network that is right on {:.4f} of the originals", number(f, "judge_accuracy"));
+  });
+  line("label_kept_1nn", "  by 1-NN", [&](const Json& f) {
+    return fmt::format("  which is right on {:.4f} of the originals", number(f, "judge_accuracy"));
+  });
+  line("knn_label", "15-NN label", fixed("  on the map"));
+  line("w2_gaussian", "W2^2 to Gaussian", floor);
+  line("w2_entropic", "  as the paper has it", floor);
+  line("w2_divergence", "  debiased", floor);
+  line("gwot", "GWOT objective", [&](const Json& f) {
+    return fmt::format("  {}; places shuffled {:.4g}", printable(f["kernel"].get<std::string>(), 80),
+                       number(f, "random"));
+  });
+  line("trustworthiness", "trustworthiness", of_neighbours);
+  line("continuity", "continuity", of_neighbours);
+  line("mse", "squared error", fixed("  per value, there and back"));
+  line("lpips", "LPIPS", fixed("  there and back"));
+  line("frechet", figures.contains("frechet") && figures["frechet"]["is_fid"].get<bool>() ? "FID" : "Frechet distance",
+       [](const Json& f) {
+         return fmt::format("  {} features of {} pictures", f["features"].get<std::string>(),
+                            f["n"].get<std::size_t>());
+       });
+  line("coverage_50", "coverage of p(y|x)", nominal);
+  line("coverage_90", "", nominal);
+}
+
+}  // namespace cpfm::app
