@@ -15,8 +15,9 @@ namespace fs = std::filesystem;
 namespace {
 
 // What makes the run again: not that it was resumed, nor options that mean nothing for the data.
-std::string config_of(const CLI::App& command, const DataOptions& options, const Dataset& data) {
-  std::vector<const CLI::Option*> leave_out = options.unused(data);
+std::string config_of(const CLI::App& command, const DataOptions& options, const Dataset& data,
+                      std::vector<const CLI::Option*> leave_out = {}) {
+  for (const CLI::Option* option : options.unused(data)) leave_out.push_back(option);
   leave_out.push_back(command.get_option("--resume"));
   return config_text(*command.get_parent(), leave_out);
 }
@@ -40,15 +41,24 @@ Device coupling_device(const std::string& name) {
   }
 }
 
-// Methods that make a map of their own have no coupling, no paths and no roles.
-void refuse_options_of_cpfm(const CLI::App& command, const std::string& method) {
+// Options that mean nothing for methods that make a map of their own, which have no coupling, no paths and no roles.
+std::vector<const CLI::Option*> options_of_cpfm(const CLI::App& command, const std::string& method) {
+  std::vector<const CLI::Option*> found;
   for (const CLI::Option* option : command.get_options()) {
     const std::string name = option->get_name();
     const bool of_flow = name == "--alpha" || name == "--interpolant" || name == "--y-draws" || name == "--pairs" ||
                          name == "--head" || name == "--fourier-features" || name == "--fourier-scale" ||
                          (name == "--conditioning" && method == "vae");
-    if (option->count() > 0 && name != "--dim" && (of_flow || CoupleArguments::owns(*option)))
-      throw Error(name, fmt::format("means nothing for --method {}", method), "it belongs to cpfm");
+    if (name != "--dim" && (of_flow || CoupleArguments::owns(*option))) found.push_back(option);
+  }
+  return found;
+}
+
+void refuse_given(const std::vector<const CLI::Option*>& options, const std::string& method) {
+  for (const CLI::Option* option : options) {
+    // A default asks for nothing, wherever it was written down.
+    if (option->count() > 0 && option->results()[0] != option->get_default_str())
+      throw Error(option->get_name(), fmt::format("means nothing for --method {}", method), "it belongs to cpfm");
   }
 }
 
@@ -118,9 +128,10 @@ void add_fit_command(CLI::App& app, Context& context) {
     Standardizer applied;
     const Dataset data = data_options->load(context, &applied);
     if (train_arguments->options.method != "cpfm") {
-      refuse_options_of_cpfm(*command, train_arguments->options.method);
+      const auto others = options_of_cpfm(*command, train_arguments->options.method);
+      refuse_given(others, train_arguments->options.method);
       const TrainOptions options = train_arguments->resolve(context, data, flow);
-      const std::string config = config_of(*command, *data_options, data);
+      const std::string config = config_of(*command, *data_options, data, others);
       if (*resume)
         require_run_of(*folder, *command);
       else

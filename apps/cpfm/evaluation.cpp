@@ -122,13 +122,13 @@ std::unique_ptr<PictureFeatures> open_features(const std::string& spec, const st
                              : flow_library().load_squeezenet(file, device);
 }
 
-// Whether p(y | x) is as sure as it should be: places of the law, a sample for each, and how dense its own place is
-// under p(y | x) among draws from it.
+// Whether the two ways agree: a sample for each of some places, and how dense its own place is under p(y | x) among
+// draws from it.
 void measure_coverage(FlowModel& model, const FloatMatrix& y, SampleOptions options, Figures& figures) {
-  constexpr std::size_t kPlaces = 200, kDraws = 50;
+  constexpr std::size_t kDraws = 49;  // with which both levels can be met exactly
   static constexpr double kLevels[] = {0.5, 0.9};
-  const std::size_t n = std::min(y.rows(), kPlaces);
-  const MatrixView<const float> places{y.data(), n, y.cols()};
+  const std::size_t n = y.rows();
+  const MatrixView<const float> places = y.view();
   const FloatMatrix x = model.generate(places, options);
   options.seed += 0x9e37;  // not the noise that made the places
   const FloatMatrix draws = model.embed(x.view(), kDraws, options);
@@ -161,7 +161,7 @@ void EvaluationArguments::add_to(CLI::App& command) {
       ->transform(whole_number(1, 1000))
       ->type_name("K")
       ->capture_default_str();
-  command.add_flag("--coverage", coverage, "Whether p(y|x) is as sure as it should be; takes densities");
+  command.add_flag("--coverage", coverage, "Whether p(y|x) and p(x|y) agree; takes densities");
   command.add_option("--lpips", lpips, "Weights of LPIPS (squeeze), for pictures")->option_text("FILE");
   command
       .add_option("--features", features, "Of the Frechet distance: inception:FILE (then it is FID), squeezenet:FILE")
@@ -179,6 +179,16 @@ Json evaluate(FlowModel& model, const Dataset& data, const EvaluationArguments& 
   if (data.size() < 2) throw Error(data.source, "has one sample", "metrics need at least two");
   if ((!o.lpips.empty() || !o.features.empty()) && !facts.image)
     throw Error(o.lpips.empty() ? "--features" : "--lpips", "is for pictures, and these samples are vectors");
+  if (o.coverage && (facts.method == "diffae" || facts.method == "vae")) {
+    throw Error("--coverage",
+                fmt::format("{}", facts.method == "vae" ? "a VAE gives back means, not draws of p(x|y)"
+                                                        : "a diffusion autoencoder has no density"),
+                "cpfm and infodiffusion have both");
+  }
+  const bool all_labelled =
+      data.labels && std::none_of(data.labels->ids.begin(), data.labels->ids.end(), [](auto id) { return id < 0; });
+  const std::string expression = !o.kernel.empty() ? o.kernel : all_labelled ? "heat*label" : "heat";
+  const std::unique_ptr<Kernel> kernel = make_kernel(expression, data, progress.get());
   std::unique_ptr<PerceptualDistance> perceptual;
   std::unique_ptr<PictureFeatures> looking;
   if (!o.lpips.empty()) perceptual = flow_library().load_lpips(o.lpips, sample.device);
@@ -190,10 +200,6 @@ Json evaluate(FlowModel& model, const Dataset& data, const EvaluationArguments& 
   std::optional<Judge> judge;
   if (!o.judge_data.empty())
     judge.emplace(o.judge_data, data, facts, data_options, sample.device, context, progress.get());
-  const bool all_labelled =
-      data.labels && std::none_of(data.labels->ids.begin(), data.labels->ids.end(), [](auto id) { return id < 0; });
-  const std::string expression = !o.kernel.empty() ? o.kernel : all_labelled ? "heat*label" : "heat";
-  const std::unique_ptr<Kernel> kernel = make_kernel(expression, data, progress.get());
   const std::vector<std::size_t> rows = subset(data.size(), context.seed);
   const FloatMatrix x_rows = take(data.samples.view(), rows);
   const bool can_rank = rows.size() > 2 * o.neighbours;
@@ -242,7 +248,12 @@ Json evaluate(FlowModel& model, const Dataset& data, const EvaluationArguments& 
       figures.add("trustworthiness", trustworthiness(x_rows.view(), y_rows.view(), o.neighbours));
       figures.add("continuity", continuity(x_rows.view(), y_rows.view(), o.neighbours));
     }
-    if (o.coverage) measure_coverage(model, y, options, figures);
+    if (o.coverage) {
+      constexpr std::size_t kPlaces = 200;
+      std::vector<std::size_t> some = rows;  // in random order
+      some.resize(std::min(some.size(), kPlaces));
+      measure_coverage(model, take(y.view(), some), options, figures);
+    }
     if (perceptual)
       figures.add("lpips",
                   repeated(perceptual->distances(pictures(data.samples), pictures(back), progress.get())).mean);

@@ -124,6 +124,15 @@ void require_run_of(const fs::path& folder, const CLI::App& command) {
     throw Error("--resume", fmt::format("{} does not hold a run of 'cpfm {}'", shown, command.get_name()),
                 "go on with the command that made it, or name another folder");
   }
+  const CLI::Option* const method = command.get_option_no_throw("--method");
+  if (method == nullptr) return;
+  const auto found = there.find(section + "method");
+  const std::string theirs = found == there.end() || found->second.empty() ? "cpfm" : found->second[0];
+  const std::string mine = method->count() > 0 ? method->results()[0] : method->get_default_str();
+  if (mine != theirs) {
+    throw Error("--resume", fmt::format("--method is {} here and was {} in {}", mine, printable(theirs), shown),
+                "give the same method to go on, or name another folder for a new run");
+  }
 }
 
 void require_same_coupling(const fs::path& folder, const CLI::App& command, const std::string& config,

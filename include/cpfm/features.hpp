@@ -16,7 +16,8 @@
 namespace cpfm {
 
 // Pictures as they are in the data, with the values of black and white. Before they are looked at, values are brought
-// to [0, 1], clamped, and grey pictures get three channels; those less than 32 high or wide are enlarged to 64.
+// to [0, 1], clamped, and grey pictures get three channels; SqueezeNet gets those less than 32 high or wide enlarged
+// to 64.
 struct Pictures {
   MatrixView<const float> samples;
   ImageShape image;

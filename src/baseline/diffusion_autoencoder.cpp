@@ -48,7 +48,7 @@ class DiffusionAutoencoder final : public Learner {
   DiffusionAutoencoder(const TrainOptions& options, const DriftShape& shape)
       : Learner(shape.x),
         law_(options.method == "infodiffusion"),
-        beta_(options.beta.value_or(0.1)),
+        beta_(options.beta.value_or(*default_beta("infodiffusion"))),
         network_(std::make_shared<LatentNetwork>(options.network, shape, law_ ? 2 * shape.y : shape.y, false)) {}
 
   torch::nn::Module& module() override { return *network_; }

@@ -14,7 +14,7 @@ class Vae final : public Learner {
  public:
   Vae(const TrainOptions& options, const DriftShape& shape)
       : Learner(shape.x),
-        beta_(options.beta.value_or(1)),
+        beta_(options.beta.value_or(*default_beta("vae"))),
         network_(std::make_shared<LatentNetwork>(direct(options.network), shape, 2 * shape.y, true)) {}
 
   torch::nn::Module& module() override { return *network_; }

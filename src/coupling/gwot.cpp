@@ -358,13 +358,15 @@ struct GwotSolver::Impl {
     Descent trial(solver, on.w, on.times, coarse);
     if (start > 0) trial.p() = random_p(start, on.w, on.times, on.mass);
     StartResult got;
-    got.result = DescentResult::kConverged;
-    for (int level = 0; level < options.start_levels && got.result == DescentResult::kConverged; ++level) {
+    for (int level = 0; level < options.start_levels; ++level) {
       constexpr int kMostUpdates = 300;
-      trial.start_level(std::max(std::ldexp(epsilon_start, -level), epsilon_end));
+      const double epsilon = std::max(std::ldexp(epsilon_start, -level), epsilon_end);
+      trial.start_level(epsilon);
       got.result = DescentResult::kGoesOn;
       for (int k = 0; k < kMostUpdates && got.result == DescentResult::kGoesOn; ++k)
         got.result = trial.step(trial.inner_limit());
+      const bool failed = got.result == DescentResult::kPrecisionFailure || got.result == DescentResult::kNonFinite;
+      if (failed || epsilon <= epsilon_end) break;
     }
     got.objective = 2 * (trial.kept().any() ? trial.kept().reduced : trial.state().reduced);
     got.merit = trial.state().merit;

@@ -581,6 +581,7 @@ void DeviceSinkhorn::get_potentials(double* row, double* column) const {
 void DeviceSinkhorn::set_potentials(const double* row, const double* column) {
   const UseDevice use(impl_->device);
   Impl& impl = *impl_;
+  impl.synchronize();  // an interrupted solve may still move them
   impl.row.potential.upload(row, impl.row.potential.size());
   impl.column.potential.upload(column, impl.column.potential.size());
   check_cuda(cudaStreamSynchronize(nullptr), "the potentials");

@@ -41,6 +41,12 @@ torch::Tensor Learner::log_density(const torch::Tensor&, const torch::Tensor&, c
   throw Error("density", "a model of this method has none", "models of CPFM have");
 }
 
+std::optional<double> default_beta(const std::string& method) {
+  if (method == "vae") return 1.0;
+  if (method == "infodiffusion") return 0.1;
+  return std::nullopt;
+}
+
 std::unique_ptr<Learner> make_learner(const TrainOptions& options, const DriftShape& shape) {
   return entry(options.method).make(options, shape);
 }

@@ -5,6 +5,7 @@
 #include <torch/torch.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,9 @@ class Learner {
   std::vector<std::int64_t> sample_shape_;
   torch::ScalarType precision_ = torch::kFloat32;
 };
+
+// What options.beta is where it is not given; nothing for methods that have none.
+std::optional<double> default_beta(const std::string& method);
 
 // By options.method. Throws cpfm::Error for options that make no network, and with the names there are.
 std::unique_ptr<Learner> make_learner(const TrainOptions& options, const DriftShape& shape);

@@ -54,13 +54,16 @@ torch::Tensor batch_of(const Pictures& pictures, std::size_t first, std::size_t 
   const auto [black, white] = pictures.range;
   x = ((x - black) / (white - black)).clamp(0, 1);
   if (image.channels == 1) x = x.expand({-1, 3, -1, -1});
-  constexpr std::int64_t kLeast = 32, kEnlarged = 64;
-  const std::int64_t side = std::min(image.height, image.width);
-  if (side < kLeast) {
-    const auto size = [&](std::int64_t n) { return n * kEnlarged / side; };
-    x = torch::upsample_bilinear2d(x.contiguous(), {size(image.height), size(image.width)}, false);
-  }
   return x.to(device);
+}
+
+// Too small a picture would end in nothing after three poolings.
+torch::Tensor enlarged(const torch::Tensor& x) {
+  constexpr std::int64_t kLeast = 32, kEnlarged = 64;
+  const std::int64_t side = std::min(x.size(2), x.size(3));
+  if (side >= kLeast) return x;
+  const auto size = [&](std::int64_t n) { return n * kEnlarged / side; };
+  return torch::upsample_bilinear2d(x.contiguous(), {size(x.size(2)), size(x.size(3))}, false);
 }
 
 void check(const Pictures& pictures) {
@@ -112,7 +115,7 @@ class SqueezeNet {
   std::vector<torch::Tensor> layers(const torch::Tensor& x) const {
     const torch::Tensor shift = torch::tensor({-.030f, -.088f, -.188f}).to(x.device()).view({1, 3, 1, 1});
     const torch::Tensor scale = torch::tensor({.458f, .448f, .450f}).to(x.device()).view({1, 3, 1, 1});
-    std::vector<torch::Tensor> found{first_((x - shift) / scale)};
+    std::vector<torch::Tensor> found{first_((enlarged(x) - shift) / scale)};
     const auto pool = [](const torch::Tensor& h) { return torch::max_pool2d(h, 3, 2, 0, 1, true); };
     const auto fire = [&](std::size_t k, const torch::Tensor& h) {
       const torch::Tensor squeezed = fires_[k].squeeze(h);

@@ -74,6 +74,7 @@ class TorchTrainer final : public Trainer {
         precision_(find_precision(options.precision, device_)) {
     check(options_);
     options_.interpolant = path_name(options);
+    if (!options_.beta) options_.beta = default_beta(options_.method);
     if (options_.network.kind == "auto") options_.network.kind = data.image ? "unet" : "mlp";
     if (options_.network.head == "paper") options_.y_draws = 1;
     facts_.network = options_.network;
@@ -188,7 +189,8 @@ class TorchTrainer final : public Trainer {
     const auto kind = file.metadata().find("cpfm.kind");
     if (kind == file.metadata().end() || kind->second != kKind)
       throw Error(path.string(), "is no checkpoint of training", "start without --resume");
-    const Json theirs = Json::parse(file.metadata("options"), nullptr, false);
+    Json theirs = Json::parse(file.metadata("options"), nullptr, false);
+    if (theirs.is_object() && !theirs.contains("method")) theirs["method"] = "cpfm";  // older files know no other
     const Json data = Json::parse(file.metadata("data"), nullptr, false);
     const Json state = Json::parse(file.metadata("state"), nullptr, false);
     const std::string differing = other_run(data, theirs);

@@ -35,7 +35,8 @@ std::vector<double> coverage(std::span<const double> places, MatrixView<const do
     std::size_t denser = 0;
     for (const double draw : draws.row(i)) denser += draw > places[i];
     for (std::size_t l = 0; l < levels.size(); ++l) {
-      inside[l] += static_cast<double>(denser) < levels[l] * static_cast<double>(draws.cols);
+      // Where the law is right, the place is equally likely to have any rank from 0 to K among its K draws.
+      inside[l] += static_cast<double>(denser) < levels[l] * static_cast<double>(draws.cols + 1);
     }
   }
   for (double& share : inside) share /= static_cast<double>(places.size());

@@ -480,8 +480,14 @@ TEST_F(FlowCommands, OtherMethodsGoThroughTheSameCommands) {
                                    "--batch", "16", "--resume", "--json", "--quiet"});
     ASSERT_EQ(more.exit_code, 0) << more.err;
     EXPECT_EQ(more.json()["steps"], 6);
+    // Its configuration makes it again, and another method writes nothing into it.
+    const Outcome again = run_cpfm({"fit", "--config", run + "/config.toml", "-o", run + "-again", "--quiet"});
+    EXPECT_EQ(again.exit_code, 0) << again.err;
+    const std::string config = read_bytes(run + "/config.toml");
     expect_refused(run_cpfm({"fit", "digits", "--limit", "200", "-o", run, "--steps", "8", "--resume", "--quiet"}),
                    run);
+    EXPECT_EQ(read_bytes(run + "/config.toml"), config);
+    EXPECT_FALSE(std::filesystem::exists(run + "/coupling.cpfm"));
     const Outcome back = run_cpfm(
         {"reconstruct", run, "digits", "--limit", "9", "-o", path("b.npy"), "--steps", "2", "--json", "--quiet"});
     ASSERT_EQ(back.exit_code, 0) << back.err;
