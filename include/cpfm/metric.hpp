@@ -116,9 +116,9 @@ double continuity(MatrixView<const float> x, MatrixView<const float> y, std::siz
 
 // Whether p(y|x) knows how uncertain it is. For each of n places, the true y of some x, places[i] is its log density
 // under p(y|x) and draws.row(i) the log densities of draws from p(y|x). A place is inside the highest-density region of
-// level L when fewer than L (K + 1) of its K draws are denser. Returns the share of places inside, one per level: L where
-// the densities are right, less where they are too sure. cpfm::Error unless there is a place and a draw, none of them
-// NaN, and every level is in (0, 1).
+// level L when fewer than L (K + 1) of its K draws are denser. Returns the share of places inside, one per level: L
+// where the densities are right, less where they are too sure. cpfm::Error unless there is a place and a draw, none of
+// them NaN, and every level is in (0, 1).
 std::vector<double> coverage(std::span<const double> places, MatrixView<const double> draws,
                              std::span<const double> levels);
 
