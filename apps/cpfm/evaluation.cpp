@@ -7,6 +7,7 @@
 #include <map>
 
 #include "base/log.hpp"
+#include "base/take_rows.hpp"
 #include "base/text.hpp"
 #include "checks.hpp"
 #include "cpfm/error.hpp"
@@ -104,13 +105,6 @@ std::vector<std::size_t> subset(std::size_t n, std::uint64_t seed) {
   return rows;
 }
 
-FloatMatrix take(MatrixView<const float> from, const std::vector<std::size_t>& rows) {
-  FloatMatrix taken(rows.size(), from.cols);
-  for (std::size_t i = 0; i < rows.size(); ++i)
-    std::copy_n(from.data + rows[i] * from.cols, from.cols, taken.row(i).data());
-  return taken;
-}
-
 std::unique_ptr<PictureFeatures> open_features(const std::string& spec, const std::string& device) {
   const std::size_t colon = spec.find(':');
   const std::string kind = spec.substr(0, colon), file = colon == std::string::npos ? "" : spec.substr(colon + 1);
@@ -181,14 +175,12 @@ Json evaluate(FlowModel& model, const Dataset& data, const EvaluationArguments& 
     throw Error(o.lpips.empty() ? "--features" : "--lpips", "is for pictures, and these samples are vectors");
   if (o.coverage && (facts.method == "diffae" || facts.method == "vae")) {
     throw Error("--coverage",
-                fmt::format("{}", facts.method == "vae" ? "a VAE gives back means, not draws of p(x|y)"
-                                                        : "a diffusion autoencoder has no density"),
+                facts.method == "vae" ? "a VAE gives back means, not draws of p(x|y)"
+                                      : "a diffusion autoencoder has no density",
                 "cpfm and infodiffusion have both");
   }
-  const bool all_labelled =
-      data.labels && std::none_of(data.labels->ids.begin(), data.labels->ids.end(), [](auto id) { return id < 0; });
-  const std::string expression = !o.kernel.empty() ? o.kernel : all_labelled ? "heat*label" : "heat";
-  const std::unique_ptr<Kernel> kernel = make_kernel(expression, data, progress.get());
+  const std::unique_ptr<Kernel> kernel =
+      make_kernel(o.kernel.empty() ? default_kernel(data) : o.kernel, data, progress.get());
   std::unique_ptr<PerceptualDistance> perceptual;
   std::unique_ptr<PictureFeatures> looking;
   if (!o.lpips.empty()) perceptual = flow_library().load_lpips(o.lpips, sample.device);
@@ -201,7 +193,7 @@ Json evaluate(FlowModel& model, const Dataset& data, const EvaluationArguments& 
   if (!o.judge_data.empty())
     judge.emplace(o.judge_data, data, facts, data_options, sample.device, context, progress.get());
   const std::vector<std::size_t> rows = subset(data.size(), context.seed);
-  const FloatMatrix x_rows = take(data.samples.view(), rows);
+  const FloatMatrix x_rows = take_rows(data.samples.view(), rows);
   const bool can_rank = rows.size() > 2 * o.neighbours;
   if (!can_rank) {
     log().warn("trustworthiness of {} neighbours needs more than {} samples, and there are {}", o.neighbours,
@@ -226,13 +218,10 @@ Json evaluate(FlowModel& model, const Dataset& data, const EvaluationArguments& 
       figures.add("label_kept", agreement(judge->network->predict(back.view()), judge->wanted));
       figures.add("label_kept_1nn", agreement(judge->nearest(back.view()), judge->wanted));
     }
-    if (gaussian_map) {
-      const GaussianDistance distance = wasserstein2_to_gaussian(y.view(), o.gaussian_points, options.seed);
-      figures.add("w2_gaussian", distance.value);
-      gaussian = {{"n", distance.n}, {"epsilon", 0}, {"floor", distance.floor}};
-    }
+    std::optional<GaussianDistance> distance;
     if (o.entropic) {
       const EntropicGaussianDistance found = entropic_to_gaussian(y.view(), o.gaussian_points, options.seed);
+      distance = found.exact;  // of the same samples, where there are not too many
       figures.add("w2_entropic", found.value.objective);
       figures.add("w2_divergence", found.value.divergence);
       entropic = {{"n", found.n},
@@ -240,11 +229,17 @@ Json evaluate(FlowModel& model, const Dataset& data, const EvaluationArguments& 
                   {"floor", found.objective_floor},
                   {"divergence_floor", found.divergence_floor}};
     }
+    if (gaussian_map) {
+      if (!distance) distance = wasserstein2_to_gaussian(y.view(), o.gaussian_points, options.seed);
+      figures.add("w2_gaussian", distance->value);
+      gaussian = {{"n", distance->n}, {"epsilon", 0}, {"floor", distance->floor}};
+    }
     figures.add("gwot", gwot_objective(*kernel, y.view(), progress.get()));
     if (r == 0)
-      gwot_random = gwot_objective(*kernel, take(y.view(), permutation(y.rows(), context.seed, kShuffleStream)).view());
+      gwot_random =
+          gwot_objective(*kernel, take_rows(y.view(), permutation(y.rows(), context.seed, kShuffleStream)).view());
     if (can_rank) {
-      const FloatMatrix y_rows = take(y.view(), rows);
+      const FloatMatrix y_rows = take_rows(y.view(), rows);
       figures.add("trustworthiness", trustworthiness(x_rows.view(), y_rows.view(), o.neighbours));
       figures.add("continuity", continuity(x_rows.view(), y_rows.view(), o.neighbours));
     }
@@ -252,7 +247,7 @@ Json evaluate(FlowModel& model, const Dataset& data, const EvaluationArguments& 
       constexpr std::size_t kPlaces = 200;
       std::vector<std::size_t> some = rows;  // in random order
       some.resize(std::min(some.size(), kPlaces));
-      measure_coverage(model, take(y.view(), some), options, figures);
+      measure_coverage(model, take_rows(y.view(), some), options, figures);
     }
     if (perceptual)
       figures.add("lpips",

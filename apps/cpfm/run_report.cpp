@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "base/atomic_file.hpp"
+#include "base/take_rows.hpp"
 #include "base/text.hpp"
 #include "cpfm/html_report.hpp"
 #include "cpfm/metric.hpp"
@@ -162,8 +163,7 @@ Json write_run_report(const Run& run, const TrainState& state, FlowEntry& flow, 
                                                         fmt::format("{} samples", rows.size()))}});
   } else if (can_draw()) {
     const FloatMatrix all = run.coupling->embed_all(run.data, false, context.seed);
-    FloatMatrix plan(rows.size(), all.cols());
-    for (std::size_t i = 0; i < rows.size(); ++i) std::copy_n(all.row(rows[i]).data(), all.cols(), plan.row(i).data());
+    const FloatMatrix plan = take_rows(all.view(), rows);
     Figure maps;
     maps.panels = {map_scatter(plan, shown, coupled->kernel, "Coupling (stage 1)"),
                    map_scatter(y, shown, coupled->kernel, "Network (stage 2)")};

@@ -18,8 +18,11 @@
 
 namespace cpfm {
 
+// heat*label where samples have labels, else heat.
+std::string default_kernel(const Dataset& data);
+
 struct CoupleOptions {
-  std::string kernel;               // see kernel.hpp; empty: heat*label where all samples have labels, else heat
+  std::string kernel;               // see kernel.hpp; empty: default_kernel()
   std::string latent = "gaussian";  // see latent.hpp
   LatentOptions latent_options;     // its seed is `seed` below
   std::size_t latent_points = 0;    // 0: as many as samples

@@ -38,12 +38,6 @@ std::vector<std::size_t> choose_rows(std::size_t n, const CoupleOptions& options
   return rows;
 }
 
-std::string default_kernel(const Dataset& data) {
-  const bool labelled = data.labels && std::any_of(data.labels->ids.begin(), data.labels->ids.end(),
-                                                   [](std::int32_t id) { return id >= 0; });
-  return labelled ? "heat*label" : "heat";
-}
-
 // What the solver and a factor of the rank asked for will hold, before any of it is allocated.
 void check_memory(std::size_t n, std::size_t m, std::size_t d, const CoupleOptions& options) {
   constexpr double kArrays = 24;  // of d + 1 doubles per point: potentials, p, M, K M, what is kept to go back to
@@ -92,6 +86,12 @@ void run_solver(GwotSolver& solver, const CoupleOptions& options, const std::str
 }
 
 }  // namespace
+
+std::string default_kernel(const Dataset& data) {
+  const bool labelled = data.labels && std::any_of(data.labels->ids.begin(), data.labels->ids.end(),
+                                                   [](std::int32_t id) { return id >= 0; });
+  return labelled ? "heat*label" : "heat";
+}
 
 Coupling couple(const Dataset& data, const CoupleOptions& options, Progress* progress) {
   std::vector<std::size_t> rows = choose_rows(data.size(), options);

@@ -13,6 +13,7 @@
 #include <numeric>
 #include <optional>
 
+#include "base/take_rows.hpp"
 #include "coupling/descent.hpp"
 #include "coupling/spatial_order.hpp"
 #include "cpfm/error.hpp"
@@ -31,13 +32,6 @@ constexpr double kLevelMarginal = 1e-3;             // at which levels of ε end
 constexpr double kFloatFloor = 2e-5;                // marginal error that sums in float can still meet
 constexpr double kCoarseEnd = 8;                    // a subset is solved down to so many times the last ε
 constexpr const char *kPrefix = "solver.", *kCoarse = "coarse.";  // of the tensors of a checkpoint
-
-FloatMatrix take_rows(const FloatMatrix& matrix, const std::vector<std::size_t>& rows) {
-  FloatMatrix taken(rows.size(), matrix.cols());
-  for (std::size_t i = 0; i < rows.size(); ++i)
-    std::copy_n(matrix.row(rows[i]).data(), matrix.cols(), taken.row(i).data());
-  return taken;
-}
 
 void check_masses(std::vector<double>& mass, std::size_t count, const char* what) {
   if (mass.empty()) mass.assign(count, 1.0 / static_cast<double>(count));
@@ -254,7 +248,7 @@ struct GwotSolver::Impl {
       for (const std::size_t i : rows) there.push_back(coarse_rows[i]);
       return problem.times_on(there);
     };
-    part.y = take_rows(problem.y, coarse_columns);
+    part.y = take_rows(std::as_const(problem.y).view(), coarse_columns);
     part.row_mass = normalised(take(problem.row_mass, coarse_rows));
     part.column_mass = normalised(take(problem.column_mass, coarse_columns));
     GwotOptions of_part = options;
@@ -338,7 +332,7 @@ struct GwotSolver::Impl {
     on.w = take(problem.w, on.rows);
     on.mass = normalised(take(problem.row_mass, on.rows));
     on.column_mass = normalised(take(problem.column_mass, columns));
-    on.y = take_rows(problem.y, columns);
+    on.y = take_rows(std::as_const(problem.y).view(), columns);
     starts_on = std::make_unique<StartProblem>(std::move(on));
     return *starts_on;
   }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <mutex>
 
+#include "base/take_rows.hpp"
 #include "cpfm/gwot.hpp"
 #include "cpfm/parallel.hpp"
 #include "cuda/factor_times.hpp"
@@ -73,13 +74,6 @@ KernelTimes factor_times_on(Device device, const KernelFactor& factor) {
   };
 }
 
-FloatMatrix take_rows(const FloatMatrix& matrix, const std::vector<std::size_t>& rows) {
-  FloatMatrix taken(rows.size(), matrix.cols());
-  for (std::size_t i = 0; i < rows.size(); ++i)
-    std::copy_n(matrix.row(rows[i]).data(), matrix.cols(), taken.row(i).data());
-  return taken;
-}
-
 // Exactly, with the kernel on a device where it is not null there.
 KernelTimes kernel_operator(std::shared_ptr<const Kernel> kernel, std::shared_ptr<const DeviceKernel> on_device) {
   return [kernel = std::move(kernel), on_device = std::move(on_device)](MatrixView<const double> m,
@@ -95,8 +89,8 @@ void use_factor(GwotProblem& problem, const KernelFactor& factor, Device device)
   problem.times = device.is_cuda() ? factor_times_on(device, factor) : factor_times({std::shared_ptr<void>(), &factor});
   problem.times_on = [&factor, device](const std::vector<std::size_t>& rows) {
     auto part = std::make_shared<KernelFactor>();
-    part->phi = take_rows(factor.phi, rows);
-    if (factor.psi.cols() > 0) part->psi = take_rows(factor.psi, rows);
+    part->phi = take_rows(factor.phi.view(), rows);
+    if (factor.psi.cols() > 0) part->psi = take_rows(factor.psi.view(), rows);
     return device.is_cuda() ? factor_times_on(device, *part) : factor_times(std::move(part));
   };
 }

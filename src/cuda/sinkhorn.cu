@@ -136,7 +136,7 @@ __global__ void __launch_bounds__(kRun / R) pair_sums(const Arguments a) {
   for (unsigned first = split; a.truncate && first < parts; first += step * kThreads) {
     // Which of the next parts are needed: one thread looks at each, and the list keeps their order.
     const unsigned mine = first + step * thread;
-    const bool needed = mine < parts && (!a.truncate || may_count(a, run, mine, dropped));
+    const bool needed = mine < parts && may_count(a, run, mine, dropped);
     const unsigned ballot = __ballot_sync(0xFFFFFFFFu, needed);
     if (thread % 32 == 0) warp_count[thread / 32] = __popc(ballot);
     __syncthreads();

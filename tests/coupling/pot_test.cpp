@@ -8,9 +8,12 @@
 
 #include "base/subprocess.hpp"
 #include "cpfm/gwot.hpp"
+#include "support/python.hpp"
 
 namespace cpfm {
 namespace {
+
+using namespace test;
 
 // Made with POT 0.8.2 by: python3 tests/coupling/pot_reference.py
 constexpr const char* kStored = R"(
@@ -41,14 +44,6 @@ std::vector<Reference> parse(const std::string& text) {
     if (fields >> r.n >> r.m >> r.epsilon >> r.objective >> r.merit >> r.marginal_error) references.push_back(r);
   }
   return references;
-}
-
-FloatMatrix matrix_of(std::size_t rows, std::size_t cols, const std::function<double(double, std::size_t)>& entry) {
-  FloatMatrix matrix(rows, cols);
-  for (std::size_t i = 0; i < rows; ++i) {
-    for (std::size_t k = 0; k < cols; ++k) matrix(i, k) = static_cast<float>(entry(static_cast<double>(i), k));
-  }
-  return matrix;
 }
 
 // K = -|x - x'|² over the clouds of pot_reference.py.
@@ -147,13 +142,7 @@ TEST(Pot, StoredValuesAreReached) {
 }
 
 TEST(Pot, ValuesComputedNowAreReached) {
-  std::string python;
-  for (const char* candidate : {"python3", "/usr/bin/python3"}) {
-    try {
-      if (python.empty() && run_process({candidate, "-c", "import ot"}).exit_code == 0) python = candidate;
-    } catch (const std::exception&) {  // there is none of that name
-    }
-  }
+  const std::string python = python_with("ot");
   if (python.empty()) GTEST_SKIP() << "NOT CHECKED: no python3 here has POT (Debian: python3-pot)";
   const ProcessResult run = run_process({python, CPFM_TEST_SOURCE_DIR "/coupling/pot_reference.py"});
   ASSERT_EQ(run.exit_code, 0) << run.output;

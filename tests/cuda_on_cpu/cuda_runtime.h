@@ -134,10 +134,6 @@ template <class T>
 T __ldg(const T* at) {
   return *at;
 }
-template <class T>
-T __ldcg(const T* at) {
-  return *at;
-}
 inline float __expf(float x) { return std::exp(x); }
 
 #define CPFM_FOR_EACH_NUMBER(define) define(int) define(unsigned) define(std::size_t) define(float) define(double)

@@ -10,6 +10,7 @@
 #include "cpfm/metric.hpp"
 #include "cpfm/parallel.hpp"
 #include "metric/point_clouds.hpp"
+#include "support/python.hpp"
 
 namespace cpfm {
 namespace {
@@ -42,14 +43,6 @@ std::vector<Reference> parse(const std::string& text) {
   return references;
 }
 
-FloatMatrix matrix_of(std::size_t rows, std::size_t cols, const std::function<double(double, std::size_t)>& entry) {
-  FloatMatrix matrix(rows, cols);
-  for (std::size_t i = 0; i < rows; ++i) {
-    for (std::size_t k = 0; k < cols; ++k) matrix(i, k) = static_cast<float>(entry(static_cast<double>(i), k));
-  }
-  return matrix;
-}
-
 void expect_agreement(const std::vector<Reference>& references) {
   ASSERT_EQ(references.size(), 5u);
   for (const Reference& known : references) {
@@ -68,14 +61,7 @@ void expect_agreement(const std::vector<Reference>& references) {
 TEST(Neighbourhoods, StoredValuesAreMet) { expect_agreement(parse(kStored)); }
 
 TEST(Neighbourhoods, ValuesOfScikitLearnAreMet) {
-  std::string python;
-  for (const char* candidate : {"python3", "/usr/bin/python3"}) {
-    try {
-      if (python.empty() && run_process({candidate, "-c", "import sklearn.manifold"}).exit_code == 0)
-        python = candidate;
-    } catch (const std::exception&) {  // there is none of that name
-    }
-  }
+  const std::string python = python_with("sklearn.manifold");
   if (python.empty()) GTEST_SKIP() << "NOT CHECKED: no python3 here has scikit-learn (Debian: python3-sklearn)";
   const ProcessResult run =
       run_process({python, CPFM_TEST_SOURCE_DIR "/metric/trustworthiness_reference.py", "--sklearn"});
