@@ -347,10 +347,11 @@ void print_gwot(const Json& result) {
                                   result["outer_iterations"].get<std::uint64_t>(), result["starts"].get<std::size_t>(),
                                   result["status"].get<std::string>()));
   const double points = result["points"].get<double>();
-  print_line("left out", fmt::format("{:.3g} % of the pairs, which hold at most {:.1e} of the mass",
-                                     100 - 100 * result["pairs"].get<double>() /
-                                               (result["half_iterations"].get<double>() * points * points),
-                                     result["dropped_bound"].get<double>()));
+  print_line("left out",
+             fmt::format("{:.3g} % of the pairs, which hold at most {:.1e} of the mass",
+                         std::max(0.0, 100 - 100 * result["pairs"].get<double>() /
+                                                 (result["half_iterations"].get<double>() * points * points)),
+                         result["dropped_bound"].get<double>()));
   print_machine(result["machine"]);
 }
 
@@ -373,7 +374,9 @@ void add_gwot(CLI::App& parent, Context& context) {
   command->add_option("--rank", bench->rank, "Largest rank of the kernel's factor (default: no limit)")
       ->transform(whole_number(1, 1000000))
       ->type_name("R");
-  command->add_option("--coarse-points", bench->coarse_points, "More than twice so many begin on a subset of this size")
+  command
+      ->add_option("--coarse-points", bench->coarse_points,
+                   "More than twice so many begin on a subset of this size; 0: never")
       ->transform(whole_number(0, 1000000))
       ->type_name("N")
       ->capture_default_str();

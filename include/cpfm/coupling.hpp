@@ -51,7 +51,7 @@ struct CoupleSummary {
   double objective = 0, objective_random = 0;  // Σ ππ K |y - y'|² with the kernel itself, not its factor
   double marginal_error = 0, duality_gap = 0;
   std::uint64_t half_iterations = 0, outer_iterations = 0, rescued = 0, pairs = 0;
-  std::vector<double> starts;  // objective each start reached at the coarsest ε
+  std::vector<double> starts;  // objective each start reached, at the coarser levels of ε where they run
   double dropped_bound = 0;
   std::string status, device = "cpu";
   // How the run went, after every update of A on all samples; not in the JSON.

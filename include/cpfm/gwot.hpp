@@ -89,7 +89,7 @@ struct GwotState {
   double scale = 0;           // the unit of ε
   std::uint64_t half_iterations = 0, outer_iterations = 0, rescued = 0, pairs = 0;
   double dropped = 0;          // bound on the mass left out by truncation
-  std::vector<double> starts;  // objective 2 R each start reached at epsilon_start; the first is A = 0
+  std::vector<double> starts;  // objective 2 R each start reached after start_levels; the first is A = 0
 };
 
 // The solver as an object: step it, look at it, save it, go on.

@@ -1,6 +1,6 @@
-// The whole of stage 1: starts on a subsample at the coarsest ε, the best one refined on all points while ε falls (the
-// paper's Algorithm 3, with its failure branch corrected: the last stable ε, plan and A are kept), marginals polished
-// last.
+// The whole of stage 1: starts on a subsample at the coarser levels of ε, the best one refined on all points while ε
+// falls (the paper's Algorithm 3, with its failure branch corrected: the last stable ε, plan and A are kept), marginals
+// polished last.
 #include "cpfm/gwot.hpp"
 
 #include <fmt/format.h>
@@ -64,6 +64,7 @@ void check_options(const GwotOptions& o) {
     throw Error("tolerance", fmt::format("{} is out of range", o.tolerance), "between 0 and 1");
   if (o.starts < 0) throw Error("starts", fmt::format("{} is out of range", o.starts), "0 or more");
   if (o.start_levels < 1) throw Error("start_levels", fmt::format("{} is out of range", o.start_levels), "1 or more");
+  if (o.coarse_points == 1) throw Error("coarse_points", "one point cannot be coupled", "0, or two or more");
   if (!(o.drop >= 0 && o.drop < 1)) throw Error("drop", fmt::format("{} is out of range", o.drop), "0 to below 1");
 }
 
@@ -213,7 +214,7 @@ struct GwotSolver::Impl {
   }
 
   bool begins_coarse() const {
-    return !paper() && options.coarse_points > 0 && problem.times_on && n() > 2 * options.coarse_points;
+    return !paper() && options.coarse_points > 0 && problem.times_on && (n() - 1) / 2 >= options.coarse_points;
   }
 
   // A random choice of at most `most` of `count`, in order.
@@ -271,14 +272,26 @@ struct GwotSolver::Impl {
       return false;
     }
     const double epsilon = std::max(found.epsilon, epsilon_end);
-    std::vector<double> p = spread_out(coarse->mean(), coarse_rows), column = bridge();
+    std::vector<double> column = bridge(), p = spread_out(coarse->mean(), coarse_rows);
+    move_origin(p, problem.w);
     state.starts = found.starts;
     sinkhorn->set_cost(problem.w, {p.data(), n(), d()}, epsilon);
-    sinkhorn->set_potentials(sinkhorn->row_potential(), column);
+    const std::vector<double> row(sinkhorn->row_potential().begin(), sinkhorn->row_potential().end());
+    sinkhorn->set_potentials(row, column);
     begin_levels(std::move(p), epsilon);
     coarse.reset();
     observe();
     return true;
+  }
+
+  // From the origin of the subset's latent points, which is their own mean, to that of all: p becomes p + w δ.
+  void move_origin(std::vector<double>& p, const std::vector<double>& w) const {
+    for (std::size_t i = 0; i < w.size(); ++i) {
+      for (std::size_t k = 0; k < d(); ++k) p[i * d() + k] += w[i] * origin_of_coarse(k);
+    }
+  }
+  double origin_of_coarse(std::size_t k) const {
+    return static_cast<double>(problem.y(coarse_columns[0], k)) - static_cast<double>(coarse->y()(0, k));
   }
 
   // The potentials of all columns from those of the rows of the subset: one half-iteration between the two. It begins
@@ -290,16 +303,28 @@ struct GwotSolver::Impl {
     std::vector<std::size_t> place(problem.y.rows(), kNone);
     for (std::size_t j = 0; j < coarse_columns.size(); ++j) place[coarse_columns[j]] = j;
     std::size_t last = place[*std::find_if(order.begin(), order.end(), [&](auto j) { return place[j] != kNone; })];
+    const std::vector<double> mass = normalised(take(problem.column_mass, coarse_columns));
     std::vector<double> guess(problem.y.rows());
     for (const std::uint32_t j : order) {
       if (place[j] != kNone) last = place[j];
-      guess[j] = coarse->column_potential()[last] +
-                 std::log2(problem.column_mass[j] * static_cast<double>(coarse_columns.size()));
+      guess[j] = coarse->column_potential()[last] + std::log2(problem.column_mass[j] / mass[last]);
     }
+    // In the coordinates of all points, the cost of the subset's rows has lost w |δ|² + 2 <p, δ>.
+    const std::vector<double> w = take(problem.w, coarse_rows);
+    const double epsilon = coarse->state().epsilon, unit = 1 / (epsilon * std::log(2.0));
+    std::vector<double> p(coarse->p().data, coarse->p().data + w.size() * d());
+    std::vector<double> row(coarse->row_potential().begin(), coarse->row_potential().end());
+    for (std::size_t i = 0; i < w.size(); ++i) {
+      for (std::size_t k = 0; k < d(); ++k) {
+        const double moved = origin_of_coarse(k);
+        row[i] -= unit * moved * (w[i] * moved + 2 * p[i * d() + k]);
+      }
+    }
+    move_origin(p, w);
     Sinkhorn between(std::as_const(problem.y).view(), normalised(take(problem.row_mass, coarse_rows)),
                      problem.column_mass, sinkhorn_options());
-    between.set_cost(take(problem.w, coarse_rows), coarse->p(), coarse->state().epsilon);
-    between.set_potentials(coarse->row_potential(), guess);
+    between.set_cost(w, {p.data(), w.size(), d()}, epsilon);
+    between.set_potentials(row, guess);
     between.update_columns();
     return {between.column_potential().begin(), between.column_potential().end()};
   }
@@ -598,8 +623,8 @@ struct GwotSolver::Impl {
       }
       return values;
     };
-    const auto count = [&](std::size_t k) {
-      if (!(scalars[k] >= 0 && scalars[k] <= 9e15)) refuse("scalars");
+    const auto count = [&](std::size_t k, double most = 9e15) {
+      if (!(scalars[k] >= 0 && scalars[k] <= most)) refuse("scalars");
       return static_cast<std::uint64_t>(scalars[k]);
     };
     const std::size_t m = problem.y.rows();
@@ -630,12 +655,13 @@ struct GwotSolver::Impl {
     const bool begun = phase == Phase::kStarts || descent->epsilon() > 0;
     const bool met = state.status != GwotStatus::kConverged ||
                      (descent->kept().any() && descent->kept().marginal_error <= options.marginal_tolerance);
-    if (!known || !stable || !done || !begun || !met || (phase == Phase::kPolish && !descent->kept().any()))
-      refuse("scalars");
+    const bool needs_plan =
+        phase == Phase::kPolish || (phase == Phase::kDone && state.status != GwotStatus::kNonFiniteInput);
+    if (!known || !stable || !done || !begun || !met || (needs_plan && !descent->kept().any())) refuse("scalars");
     // The cost is set again by the next inner problem; ε first, so that warm potentials are not scaled a second time.
     if (scalars[12] > 0) sinkhorn->set_cost(problem.w, {descent->p().data(), n(), d()}, scalars[12]);
     sinkhorn->set_potentials(row, column);
-    sinkhorn->set_counters(count(8), count(9), count(10));
+    sinkhorn->set_counters(count(8), count(9, 9e18), count(10));
     sinkhorn->set_bounds(scalars[22], scalars[23]);
     observe();
   }
@@ -643,7 +669,9 @@ struct GwotSolver::Impl {
   void save(TensorFileWriter& file, const std::string& prefix) {
     take_snapshot(saved);
     for (const auto& [name, values] : saved) add_values(file, prefix + name, {values.size()}, values);
-    if (coarse) coarse->impl_->save(file, prefix + kCoarse);
+    if (!coarse) return;
+    coarse->impl_->take_snapshot(saved_coarse);
+    for (const auto& [name, values] : saved_coarse) add_values(file, prefix + kCoarse + name, {values.size()}, values);
   }
 
   void load(const TensorFile& file, const std::string& prefix) {
@@ -657,8 +685,8 @@ struct GwotSolver::Impl {
     coarse->impl_->load(file, prefix + kCoarse);
   }
 
-  Snapshot saved;   // what a TensorFileWriter still points to
-  Snapshot before;  // the last step
+  Snapshot saved, saved_coarse;  // what a TensorFileWriter still points to
+  Snapshot before;               // the last step
 
   // How far it is: starts count one each, levels of ε one each, the polish one; a problem that begins on a subset has
   // those there, and two on all points.

@@ -39,6 +39,7 @@ struct Arguments {
   double* partial;     // splits × (1 or dim + 2) × padded targets
   double* dropped;     // target runs × splits
   unsigned* kept;      // likewise: points of the source computed
+  unsigned* arrived;   // by run: blocks of it that are done
   Totals* run_totals;  // of every run
   double* moments;     // target count × (dim + 1), in the order given
   State* state;
@@ -58,124 +59,6 @@ __device__ inline bool may_count(const Arguments& a, unsigned run, unsigned part
   }
   dropped += left_out;
   return false;
-}
-
-// The first half of a half-iteration. A block has a run of targets, R of them to a thread, and its share of the
-// source's parts. D = dim + 1. The targets' potentials are older than the kernel ahead, which moved the sources'.
-template <class T, int D, int R, bool kValues>
-__global__ void __launch_bounds__(kRun / R) pair_sums(const Arguments a) {
-  constexpr int kThreads = kRun / R, kWarps = kThreads / 32, kSums = kValues ? D + 1 : 1;
-  using P = Point<T, D>;
-  __shared__ P tile[kRun];  // kParts parts of the source
-  __shared__ unsigned list[kThreads + kParts], warp_count[kWarps];
-  __shared__ double scratch[kWarps];
-
-  const unsigned run = blockIdx.x, split = blockIdx.y, thread = threadIdx.x, first_target = run * kRun;
-  P target[R];
-#pragma unroll
-  for (int r = 0; r < R; ++r) target[r] = static_cast<const P*>(a.target.points)[first_target + r * kThreads + thread];
-  wait_for_previous();
-  if (a.controlled && a.state->control.stop) return;
-  double total[R][kSums];
-#pragma unroll
-  for (int r = 0; r < R; ++r) {
-#pragma unroll
-    for (int k = 0; k < kSums; ++k) total[r][k] = 0;
-  }
-  const unsigned step = static_cast<unsigned>(a.splits), parts = (a.source.count + kPart - 1) / kPart;
-  // The parts that list[begin…] names, or all of this share in their order; at most kParts of them against the targets.
-  const auto add_parts = [&](unsigned begin, unsigned count) {
-#pragma unroll
-    for (int r = 0; r < R; ++r) {
-      const unsigned place = r * kThreads + thread, which = place / kPart;
-      if (which < count) {
-        const std::size_t part = a.truncate ? list[begin + which] : split + (begin + which) * step;
-        tile[place] = static_cast<const P*>(a.source.points)[part * kPart + place % kPart];
-      }
-    }
-    __syncthreads();
-    T sum[R][kSums];
-#pragma unroll
-    for (int r = 0; r < R; ++r) {
-#pragma unroll
-      for (int k = 0; k < kSums; ++k) sum[r][k] = 0;
-    }
-    const unsigned end = count * kPart;
-#pragma unroll 16
-    for (unsigned s = 0; s < end; ++s) {
-      const P source = tile[s];
-#pragma unroll
-      for (int r = 0; r < R; ++r) {
-        T e = target[r].v[D] + source.v[D];
-#pragma unroll
-        for (int k = 0; k < D; ++k) e = fma(target[r].v[k], source.v[k], e);
-        e = exp2_of(e);
-        sum[r][0] += e;
-        if constexpr (kValues) {
-#pragma unroll
-          for (int k = 0; k < D; ++k) sum[r][k + 1] = fma(e, source.v[k], sum[r][k + 1]);
-        }
-      }
-    }
-#pragma unroll
-    for (int r = 0; r < R; ++r) {
-#pragma unroll
-      for (int k = 0; k < kSums; ++k) total[r][k] += static_cast<double>(sum[r][k]);
-    }
-    __syncthreads();  // the tile is overwritten next
-  };
-
-  double dropped = 0;
-  unsigned kept = 0, waiting = 0;  // parts on the list, from its beginning
-  if (!a.truncate) {
-    const unsigned share = split < parts ? (parts - split + step - 1) / step : 0;
-    for (unsigned begin = 0; begin < share; begin += kParts)
-      add_parts(begin, min(share - begin, static_cast<unsigned>(kParts)));
-    for (unsigned k = thread; k < share; k += kThreads) kept += points_in(a.source, split + k * step);
-  }
-  for (unsigned first = split; a.truncate && first < parts; first += step * kThreads) {
-    // Which of the next parts are needed: one thread looks at each, and the list keeps their order.
-    const unsigned mine = first + step * thread;
-    const bool needed = mine < parts && may_count(a, run, mine, dropped);
-    const unsigned ballot = __ballot_sync(0xFFFFFFFFu, needed);
-    if (thread % 32 == 0) warp_count[thread / 32] = __popc(ballot);
-    __syncthreads();
-    unsigned before = waiting, count = waiting;
-    for (unsigned w = 0; w < kWarps; ++w) {
-      if (w < thread / 32) before += warp_count[w];
-      count += warp_count[w];
-    }
-    if (needed) {
-      list[before + __popc(ballot & ((1u << thread % 32) - 1))] = mine;
-      kept += points_in(a.source, mine);
-    }
-    __syncthreads();
-    const unsigned whole = count / kParts * kParts;
-    for (unsigned begin = 0; begin < whole; begin += kParts) add_parts(begin, kParts);
-    // What does not fill a tile waits for the next.
-    waiting = count - whole;
-    const unsigned carried = thread < waiting ? list[whole + thread] : 0;
-    __syncthreads();
-    if (thread < waiting) list[thread] = carried;
-  }
-  __syncthreads();
-  if (waiting > 0) add_parts(0, waiting);
-
-  const std::size_t stride = static_cast<std::size_t>(a.target.runs) * kRun;
-#pragma unroll
-  for (int r = 0; r < R; ++r) {
-#pragma unroll
-    for (int k = 0; k < kSums; ++k)
-      a.partial[(static_cast<std::size_t>(split) * kSums + k) * stride + first_target + r * kThreads + thread] =
-          total[r][k];
-  }
-  const std::size_t first_share = static_cast<std::size_t>(run) * a.splits;
-  dropped = block_reduce(dropped, scratch, Plus());
-  kept = block_reduce(kept, reinterpret_cast<unsigned*>(scratch), Plus());
-  if (thread == 0) {
-    a.dropped[first_share + split] = dropped;
-    a.kept[first_share + split] = kept;
-  }
 }
 
 // log2 Σ_s 2^(pot_s + <a_t, b_s>) of one target by the safe two-pass form, in double, by the whole block.
@@ -210,83 +93,96 @@ __device__ inline Totals shuffled(const Totals& t, int by) {
 // Whether this block is the last of `all` to come here: what the others wrote before is then to be seen, past the first
 // cache. The count is left at zero.
 __device__ inline bool comes_last(unsigned* arrived, unsigned all, bool* shared) {
-  __threadfence();
   __syncthreads();
   if (threadIdx.x == 0) {
+    __threadfence();
     *shared = atomicAdd(arrived, 1u) == all - 1;
     if (*shared) *arrived = 0;
+    __threadfence();
   }
   __syncthreads();
-  if (*shared) __threadfence();
   return *shared;
 }
 
-// The second half: adds up the shares, moves the potentials and, in the block that comes last, tells the state.
-// What it reads before it waits was written before the first half began.
-template <class T>
-__global__ void __launch_bounds__(kRun) finish(const Arguments a, const bool values) {
-  __shared__ double scratch[kRun / 32];
-  __shared__ Totals warp_totals[kRun / 32];
-  __shared__ bool lost[kRun], is_last;
-  const unsigned run = blockIdx.x, thread = threadIdx.x, at = run * kRun + thread;
-  const bool valid = at < a.target.count;
-  const std::uint32_t i = valid ? a.target.order[at] : 0;
-  const double mass = valid ? a.target.mass[i] : 0, shift = valid ? a.target.shift[at] : 0;
-  double potential = valid ? a.target.potential[i] : 0;
-  wait_for_previous();
-  InnerControl control = a.state->control;
-  if (a.controlled && control.stop) return;
-  const double relaxation = !a.controlled ? a.relaxation : a.on_rows ? control.row_relaxation : control.relaxation;
-
-  const int dims = a.dim + 1, sums = values ? dims + 1 : 1;
+// Adds up the shares of a run, moves its potentials and, in the block that finishes the last run, tells the state.
+// R targets to a thread, as in the sums. What other blocks wrote is read past the first cache.
+template <class T, int D, int R, bool kValues>
+__device__ void finish_run(const Arguments& a, unsigned run, const std::uint32_t (&index)[R], double* scratch,
+                           Totals* warp_totals, bool* shared) {
+  constexpr unsigned kThreads = kRun / R;
+  constexpr int kSums = kValues ? D + 1 : 1;
+  const unsigned thread = threadIdx.x;
+  const double relaxation = !a.controlled ? a.relaxation
+                            : a.on_rows   ? a.state->control.row_relaxation
+                                          : a.state->control.relaxation;
   const std::size_t stride = static_cast<std::size_t>(a.target.runs) * kRun;
+  const volatile double* const partial = a.partial;
   Totals mine{0, 0, 0, 0, 0};
-  for (int c = static_cast<int>(thread); c < a.splits; c += kRun) {
-    const std::size_t share = static_cast<std::size_t>(run) * a.splits + c;
-    mine.dropped += a.dropped[share];
-    mine.pairs += static_cast<unsigned long long>(a.kept[share]) * min(a.target.count - run * kRun, unsigned{kRun});
-  }
-  bool out_of_range = false;
-  if (valid) {
+  double potential[R], mass[R];
+  bool out_of_range[R], any_out_of_range = false;
+#pragma unroll
+  for (int r = 0; r < R; ++r) {
+    const unsigned at = run * kRun + r * kThreads + thread;
+    potential[r] = -INFINITY;
+    out_of_range[r] = false;
+    if (at >= a.target.count) continue;
+    potential[r] = a.target.potential[index[r]];
+    mass[r] = a.target.mass[index[r]];
     double sum = 0;
 #pragma unroll 16
-    for (int c = 0; c < a.splits; ++c) sum += a.partial[static_cast<std::size_t>(c) * sums * stride + at];
+    for (int c = 0; c < a.splits; ++c) sum += partial[static_cast<std::size_t>(c) * kSums * stride + at];
     if (sum > kSmallest && sum < kLargest) {
-      mine.error = fabs(sum - mass);
-      mine.gap = (sum - mass) * potential;
-      potential += relaxation * log2(mass / sum);
-      for (int k = 0; values && k < dims; ++k) {
+      mine.error += fabs(sum - mass[r]);
+      mine.gap += (sum - mass[r]) * potential[r];
+      potential[r] += relaxation * log2(mass[r] / sum);
+      for (int k = 1; k < kSums; ++k) {
         double value = 0;
-        for (int c = 0; c < a.splits; ++c)
-          value += a.partial[(static_cast<std::size_t>(c) * sums + k + 1) * stride + at];
-        a.moments[static_cast<std::size_t>(i) * dims + k] = value * (mass / sum);
+        for (int c = 0; c < a.splits; ++c) value += partial[(static_cast<std::size_t>(c) * kSums + k) * stride + at];
+        a.moments[static_cast<std::size_t>(index[r]) * D + k - 1] = value * (mass[r] / sum);
       }
     } else {
-      mine.error = mass;
-      mine.rescued = 1;
-      out_of_range = true;
+      mine.error += mass[r];
+      ++mine.rescued;
+      any_out_of_range = out_of_range[r] = true;
     }
   }
-  lost[thread] = out_of_range;
-  if (__syncthreads_or(out_of_range)) {
-    for (unsigned t = 0; t < kRun; ++t) {
-      if (!lost[t]) continue;
-      const double log_sum = safe_log2_sum<T>(a, run * kRun + t, scratch);
-      if (t == thread) potential = log2(mass) - log_sum;
+  if (__syncthreads_or(any_out_of_range)) {
+#pragma unroll
+    for (int r = 0; r < R; ++r) {
+      for (unsigned t = 0; t < kThreads; ++t) {
+        if (!__syncthreads_or(t == thread && out_of_range[r])) continue;
+        const double log_sum = safe_log2_sum<T>(a, run * kRun + r * kThreads + t, scratch);
+        if (t == thread) potential[r] = log2(mass[r]) - log_sum;
+      }
     }
   }
-  if (valid) {
-    a.target.potential[i] = potential;
-    static_cast<T*>(a.target.points)[static_cast<std::size_t>(at) * slots<T>(dims) + dims] = static_cast<T>(potential);
+#pragma unroll
+  for (int r = 0; r < R; ++r) {
+    const unsigned at = run * kRun + r * kThreads + thread;
+    double bound = -INFINITY;
+    if (at < a.target.count) {
+      a.target.potential[index[r]] = potential[r];
+      static_cast<T*>(a.target.points)[static_cast<std::size_t>(at) * slots<T>(D) + D] = static_cast<T>(potential[r]);
+      if (a.truncate) bound = potential[r] + a.target.shift[at];
+    }
+    if (!a.truncate) continue;
+    bound = part_largest(bound, scratch);
+    if (thread % kPart == 0) a.target.bounds.potential[at / kPart] = bound;
   }
-  const double largest = part_largest(valid ? potential + shift : -INFINITY, scratch);
-  if (thread % kPart == 0) a.target.bounds.potential[run * kParts + thread / kPart] = largest;
+  const unsigned targets = min(a.target.count - run * kRun, unsigned{kRun});
+  if (!a.truncate && thread == 0) mine.pairs = static_cast<unsigned long long>(targets) * a.source.count;
+  for (unsigned c = thread; a.truncate && c < static_cast<unsigned>(a.splits); c += kThreads) {
+    const std::size_t share = static_cast<std::size_t>(run) * a.splits + c;
+    mine.dropped += static_cast<const volatile double*>(a.dropped)[share];
+    mine.pairs += static_cast<unsigned long long>(static_cast<const volatile unsigned*>(a.kept)[share]) * targets;
+  }
   mine = block_reduce(mine, warp_totals, Add());
   if (thread == 0) a.run_totals[run] = mine;
-  if (!comes_last(&a.state->arrived, a.target.runs, &is_last)) return;
+  if (!comes_last(&a.state->arrived, a.target.runs, shared)) return;
 
+  InnerControl control = a.state->control;
   Totals all{0, 0, 0, 0, 0};
-  for (unsigned r = thread; r < a.target.runs; r += kRun) {
+  for (unsigned r = thread; r < a.target.runs; r += kThreads) {
     const volatile Totals& of_run = a.run_totals[r];
     all.error += of_run.error;
     all.gap += of_run.gap;
@@ -310,6 +206,135 @@ __global__ void __launch_bounds__(kRun) finish(const Arguments a, const bool val
   state.control = control;
 }
 
+// A half-iteration. A block has a run of targets, R of them to a thread, and its share of the source's parts; the last
+// of a run to be done finishes it. D = dim + 1.
+template <class T, int D, int R, bool kValues>
+__global__ void __launch_bounds__(kRun / R, R == 2 && !kValues ? 6 : 1) half_iteration(const Arguments a) {
+  constexpr int kThreads = kRun / R, kWarps = kThreads / 32, kSums = kValues ? D + 1 : 1;
+  using P = Point<T, D>;
+  constexpr unsigned kTile = sizeof(P) <= 32 ? 8 : 4;  // parts of the source that are looked at together
+  __shared__ P tile[kTile * kPart];
+  __shared__ unsigned list[kThreads + kTile], warp_count[kWarps];
+  __shared__ double scratch[kWarps];
+  __shared__ Totals warp_totals[kWarps];
+  __shared__ bool is_last;
+
+  const unsigned run = blockIdx.x, split = blockIdx.y, thread = threadIdx.x, first_target = run * kRun;
+  if (a.controlled && a.state->control.stop) return;
+  P target[R];
+#pragma unroll
+  for (int r = 0; r < R; ++r) target[r] = static_cast<const P*>(a.target.points)[first_target + r * kThreads + thread];
+  double total[R][kSums];
+#pragma unroll
+  for (int r = 0; r < R; ++r) {
+#pragma unroll
+    for (int k = 0; k < kSums; ++k) total[r][k] = 0;
+  }
+  const unsigned step = static_cast<unsigned>(a.splits), parts = (a.source.count + kPart - 1) / kPart;
+  // The parts that list[begin…] names, or all of this share in their order; at most kTile of them against the targets.
+  const auto add_parts = [&](unsigned begin, unsigned count) {
+    const unsigned end = count * kPart;
+#pragma unroll
+    for (unsigned first = 0; first < kTile * kPart; first += kThreads) {
+      const unsigned place = first + thread;
+      if (place < end) {
+        const unsigned which = begin + place / kPart;
+        const std::size_t part = a.truncate ? list[which] : split + which * step;
+        tile[place] = static_cast<const P*>(a.source.points)[part * kPart + place % kPart];
+      }
+    }
+    __syncthreads();
+    T sum[R][kSums];
+#pragma unroll
+    for (int r = 0; r < R; ++r) {
+#pragma unroll
+      for (int k = 0; k < kSums; ++k) sum[r][k] = 0;
+    }
+#pragma unroll 16
+    for (unsigned s = 0; s < end; ++s) {
+      const P source = tile[s];
+#pragma unroll
+      for (int r = 0; r < R; ++r) {
+        T e = target[r].v[D] + source.v[D];
+#pragma unroll
+        for (int k = 0; k < D; ++k) e = fma(target[r].v[k], source.v[k], e);
+        e = exp2_of(e);
+        sum[r][0] += e;
+        if constexpr (kValues) {
+#pragma unroll
+          for (int k = 0; k < D; ++k) sum[r][k + 1] = fma(e, source.v[k], sum[r][k + 1]);
+        }
+      }
+    }
+#pragma unroll
+    for (int r = 0; r < R; ++r) {
+#pragma unroll
+      for (int k = 0; k < kSums; ++k) total[r][k] += static_cast<double>(sum[r][k]);
+    }
+    __syncthreads();  // the tile is overwritten next
+  };
+
+  double dropped = 0;
+  unsigned kept = 0, waiting = 0;  // parts on the list, from its beginning
+  if (!a.truncate) {
+    const unsigned share = split < parts ? (parts - split + step - 1) / step : 0;
+    for (unsigned begin = 0; begin < share; begin += kTile) add_parts(begin, min(share - begin, kTile));
+  }
+  for (unsigned first = split; a.truncate && first < parts; first += step * kThreads) {
+    // Which of the next parts are needed: one thread looks at each, and the list keeps their order.
+    const unsigned mine = first + step * thread;
+    const bool needed = mine < parts && may_count(a, run, mine, dropped);
+    const unsigned ballot = __ballot_sync(0xFFFFFFFFu, needed);
+    if (thread % 32 == 0) warp_count[thread / 32] = __popc(ballot);
+    __syncthreads();
+    unsigned before = waiting, count = waiting;
+    for (unsigned w = 0; w < kWarps; ++w) {
+      if (w < thread / 32) before += warp_count[w];
+      count += warp_count[w];
+    }
+    if (needed) {
+      list[before + __popc(ballot & ((1u << thread % 32) - 1))] = mine;
+      kept += points_in(a.source, mine);
+    }
+    __syncthreads();
+    const unsigned whole = count / kTile * kTile;
+    for (unsigned begin = 0; begin < whole; begin += kTile) add_parts(begin, kTile);
+    // What does not fill a tile waits for the next.
+    waiting = count - whole;
+    const unsigned carried = thread < waiting ? list[whole + thread] : 0;
+    __syncthreads();
+    if (thread < waiting) list[thread] = carried;
+  }
+  __syncthreads();
+  if (waiting > 0) add_parts(0, waiting);
+
+  const std::size_t stride = static_cast<std::size_t>(a.target.runs) * kRun;
+#pragma unroll
+  for (int r = 0; r < R; ++r) {
+#pragma unroll
+    for (int k = 0; k < kSums; ++k)
+      a.partial[(static_cast<std::size_t>(split) * kSums + k) * stride + first_target + r * kThreads + thread] =
+          total[r][k];
+  }
+  if (a.truncate) {
+    const std::size_t share = static_cast<std::size_t>(run) * a.splits + split;
+    dropped = block_reduce(dropped, scratch, Plus());
+    kept = block_reduce(kept, reinterpret_cast<unsigned*>(scratch), Plus());
+    if (thread == 0) {
+      a.dropped[share] = dropped;
+      a.kept[share] = kept;
+    }
+  }
+  std::uint32_t index[R];  // asked for here, since it takes a while to come
+#pragma unroll
+  for (int r = 0; r < R; ++r) {
+    const unsigned at = first_target + r * kThreads + thread;
+    index[r] = at < a.target.count ? a.target.order[at] : 0;
+  }
+  if (comes_last(a.arrived + run, step, &is_last))
+    finish_run<T, D, R, kValues>(a, run, index, scratch, warp_totals, &is_last);
+}
+
 // Everything below is done once per cost.
 
 __global__ void rescale_potentials(double* potential, const double* mass, std::uint32_t count, double factor) {
@@ -326,7 +351,7 @@ struct PairKernel {
 
 template <class T, int D, int R>
 PairKernel with_values(bool values) {
-  return {values ? &pair_sums<T, D, R, true> : &pair_sums<T, D, R, false>, kRun / R};
+  return {values ? &half_iteration<T, D, R, true> : &half_iteration<T, D, R, false>, kRun / R};
 }
 
 template <class T>
@@ -344,14 +369,13 @@ struct DeviceSinkhorn::Impl {
   int dim, processors = 1;
   double drop, threshold, epsilon = 0;
   bool in_double = false;
-  bool early = false;  // whether a kernel can be set up before the one ahead of it has ended
   cudaStream_t stream = nullptr;
   cudaGraphExec_t graph = nullptr;
   bool graph_in_double = false;
   State* shown = nullptr;  // pinned: what the host sees of the state
   Side row, column;
   DeviceArray<double> w, p, y, partial, dropped, moments;
-  DeviceArray<unsigned> kept;
+  DeviceArray<unsigned> kept, arrived;
   DeviceArray<Totals> run_totals;
   DeviceArray<State> state;
   CurveOrder curve;
@@ -365,7 +389,6 @@ struct DeviceSinkhorn::Impl {
     threshold =
         drop > 0 ? std::log2(drop) - std::log2(static_cast<double>(n)) - std::log2(static_cast<double>(m)) - 1 : 0;
     check_cuda(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device.cuda), "the device");
-    early = can_launch_early(device.cuda);
     row = Side(n, dim, true, problem.row_mass);
     column = Side(m, dim, false, problem.column_mass);
     w = DeviceArray<double>(n, "the cost");
@@ -383,6 +406,8 @@ struct DeviceSinkhorn::Impl {
     dropped = DeviceArray<double>(shares, "sums over pairs");
     kept = DeviceArray<unsigned>(shares, "sums over pairs");
     run_totals = DeviceArray<Totals>(std::max(row.view.runs, column.view.runs), "sums over pairs");
+    arrived = DeviceArray<unsigned>(run_totals.size(), "sums over pairs");
+    arrived.zero();
     state = DeviceArray<State>(1, "the state");
     if (drop > 0) curve = CurveOrder(std::max(n, m), dim);
     // The set-up ran on the default stream; this one does not wait for it.
@@ -406,24 +431,26 @@ struct DeviceSinkhorn::Impl {
     cudaSetDevice(before);
   }
 
-  // Blocks that share a run of targets: the number that leaves the busiest processor the least to do, while there are
-  // enough blocks to hide one another's waits.
+  // Blocks that share a run of targets: enough for every processor to have all it can hold at once, and the number
+  // that leaves the busiest of them the least to do, a block that is left alone at half their speed.
   int choose_splits(const SideView& target, const SideView& source) const {
-    constexpr std::size_t kFewestBlocks = 6, kMostBlocks = 64;  // per processor
-    constexpr double kOverhead = 0.5;                           // of a block, in parts
+    constexpr std::size_t kMostBlocks = 64;  // per processor
+    constexpr double kOverhead = 0.5;        // of a block, in parts
+    const PairKernel sums = choose_kernel<float>(dim + 1, false);
+    int together = 0;
+    check_cuda(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&together, sums.kernel, static_cast<int>(sums.threads), 0),
+               "the device");
+    const auto resident = static_cast<std::size_t>(std::max(together, 1));
     const std::size_t runs = target.runs, parts = (source.count + kPart - 1) / kPart;
-    const auto per_processor = [&](std::size_t blocks) { return (blocks + processors - 1) / processors; };
-    // Their sums take memory; where it is short, fewer share it.
-    const double one = 8.0 * kRun * target.runs * (dim + 2);
-    const double fitting = 0.25 * static_cast<double>(device_memory().free) / one;
-    const auto most = static_cast<std::size_t>(std::clamp(fitting, 1.0, static_cast<double>(parts)));
-    const std::size_t first = std::min(most, (kFewestBlocks * processors + runs - 1) / runs);
-    const std::size_t last = std::clamp(kMostBlocks * processors / runs, first, most);
+    const std::size_t first = std::min<std::size_t>(parts, (resident * processors + runs - 1) / runs);
+    const std::size_t last = std::clamp<std::size_t>(kMostBlocks * processors / runs, first, parts);
     std::size_t best = first;
     double least = INFINITY;
     for (std::size_t splits = first; splits <= last; ++splits) {
+      const std::size_t blocks = (runs * splits + processors - 1) / processors;  // of the busiest processor
       const auto parts_of_a_block = static_cast<double>((parts + splits - 1) / splits);
-      const double work = static_cast<double>(per_processor(runs * splits)) * (parts_of_a_block + kOverhead);
+      const double work =
+          static_cast<double>(blocks % resident == 1 ? blocks + 1 : blocks) * (parts_of_a_block + kOverhead);
       if (work >= least) continue;
       best = splits;
       least = work;
@@ -488,16 +515,15 @@ struct DeviceSinkhorn::Impl {
     a.partial = partial.data();
     a.dropped = dropped.data();
     a.kept = kept.data();
+    a.arrived = arrived.data();
     a.run_totals = run_totals.data();
     a.moments = moments.data();
     a.state = state.data();
     a.on_rows = on_rows;
     a.controlled = controlled;
     a.relaxation = relaxation;
-    launch_early(chosen.kernel, dim3(a.target.runs, static_cast<unsigned>(a.splits)), chosen.threads, stream, early, a);
+    CPFM_LAUNCH(chosen.kernel, dim3(a.target.runs, static_cast<unsigned>(a.splits)), chosen.threads, 0, stream)(a);
     check_launch("sums over pairs");
-    launch_early(in_double ? &finish<double> : &finish<float>, a.target.runs, kRun, stream, early, a, values);
-    check_launch("the potentials");
   }
 
   // A few iterations as one graph, since small problems are done before the next kernel could be launched.
@@ -508,9 +534,14 @@ struct DeviceSinkhorn::Impl {
     graph = nullptr;
     cudaGraph_t captured = nullptr;
     check_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "capturing");
-    for (int k = 0; k < kIterations; ++k) {
-      launch(false, true, 1, false);
-      launch(true, true, 1, false);
+    try {
+      for (int k = 0; k < kIterations; ++k) {
+        launch(false, true, 1, false);
+        launch(true, true, 1, false);
+      }
+    } catch (...) {
+      if (cudaStreamEndCapture(stream, &captured) == cudaSuccess) cudaGraphDestroy(captured);
+      throw;
     }
     check_cuda(cudaStreamEndCapture(stream, &captured), "capturing");
     const cudaError_t error = cudaGraphInstantiate(&graph, captured, 0);
