@@ -16,7 +16,7 @@ namespace cpfm {
 namespace {
 
 using test::any_cuda;
-using test::kKernelsOnCpu;
+using test::kernels_are_slow;
 
 struct Cost {
   FloatMatrix y;
@@ -86,7 +86,7 @@ TEST(DeviceSinkhorn, AgreesWithTheCpuInEveryDimension) {
     SCOPED_TRACE(dim);
     const Cost cost(300, 1000, dim);
     expect_same(cost, 0.05, false, 0, 1e-5);
-    if (!kKernelsOnCpu || dim == 3) expect_same(cost, 0.05, true, 0, 1e-12);
+    if (!kernels_are_slow() || dim == 3) expect_same(cost, 0.05, true, 0, 1e-12);
   }
 }
 
@@ -100,11 +100,11 @@ TEST(DeviceSinkhorn, AgreesWhereSizesAreNoWholeRuns) {
 
 TEST(DeviceSinkhorn, LeavesOutWhatIsNotThere) {
   CPFM_SKIP_WITHOUT_CUDA(any_cuda());
-  const Cost cost(kKernelsOnCpu ? 2500 : 5000, kKernelsOnCpu ? 2000 : 4000, 2, true);
-  if (!kKernelsOnCpu) expect_same(cost, 0.003, false, 1e-7, 1e-4);
+  const Cost cost(kernels_are_slow() ? 2500 : 5000, kernels_are_slow() ? 2000 : 4000, 2, true);
+  if (!kernels_are_slow()) expect_same(cost, 0.003, false, 1e-7, 1e-4);
   Sinkhorn gpu = cost.solver({false, 1e-7, any_cuda()});
   cost.set(gpu, 0.0005);
-  gpu.solve(1e-2, kKernelsOnCpu ? 8 : 50, true);
+  gpu.solve(1e-2, kernels_are_slow() ? 8 : 50, true);
   const std::uint64_t before = gpu.pairs();
   gpu.update_rows();
   EXPECT_LT(gpu.pairs() - before, cost.w.size() * cost.y.rows() * 3 / 4) << "many pairs hold nothing at this ε";
@@ -113,7 +113,7 @@ TEST(DeviceSinkhorn, LeavesOutWhatIsNotThere) {
 
 TEST(DeviceSinkhorn, RowsWithoutACentreAreComputedWhole) {
   CPFM_SKIP_WITHOUT_CUDA(any_cuda());
-  Cost cost(kKernelsOnCpu ? 2001 : 3000, kKernelsOnCpu ? 2000 : 2500, 2);
+  Cost cost(kernels_are_slow() ? 2001 : 3000, kernels_are_slow() ? 2000 : 2500, 2);
   for (std::size_t i = 0; i < 700; ++i) cost.w[i] = i % 2 == 0 ? 0 : -0.3;
   expect_same(cost, 0.05, false, 1e-7, 1e-4);
 }
@@ -140,7 +140,7 @@ TEST(DeviceSinkhorn, RescuesSumsThatLeaveTheRange) {
 
 TEST(DeviceSinkhorn, SolvesAsTheCpuDoesAndTheSameEveryTime) {
   CPFM_SKIP_WITHOUT_CUDA(any_cuda());
-  const Cost cost(kKernelsOnCpu ? 600 : 3000, kKernelsOnCpu ? 700 : 3100, 2);
+  const Cost cost(kernels_are_slow() ? 600 : 3000, kernels_are_slow() ? 700 : 3100, 2);
   Sinkhorn cpu = cost.solver({false, 1e-7});
   cost.set(cpu, 0.02);
   const InnerControl wanted = cpu.solve(1e-3, 500, true);
@@ -209,19 +209,19 @@ GwotProblem clusters(const Kernel& kernel, const KernelFactor& factor, std::size
 
 TEST(DeviceGwot, ReachesTheObjectiveOfTheCpu) {
   CPFM_SKIP_WITHOUT_CUDA(any_cuda());
-  constexpr std::size_t kPoints = kKernelsOnCpu ? 300 : 3000;
-  const Dataset data = labelled_clusters(kPoints);
+  const std::size_t points = kernels_are_slow() ? 300 : 3000;
+  const Dataset data = labelled_clusters(points);
   const auto kernel = make_kernel("heat*label", data);
   const KernelFactor factor = factor_kernel(*kernel);
   GwotOptions options;
-  options.starts = kKernelsOnCpu ? 1 : 10;  // on a device more than run at once
-  if (kKernelsOnCpu) options.epsilon = 0.02;
-  GwotSolver cpu(clusters(*kernel, factor, kPoints, {}), options);
+  options.starts = kernels_are_slow() ? 1 : 10;  // on a device more than run at once
+  if (kernels_are_slow()) options.epsilon = 0.02;
+  GwotSolver cpu(clusters(*kernel, factor, points, {}), options);
   cpu.run();
   options.device = any_cuda();
   std::vector<double> first;
   for (int run = 0; run < 2; ++run) {
-    GwotSolver gpu(clusters(*kernel, factor, kPoints, any_cuda()), options);
+    GwotSolver gpu(clusters(*kernel, factor, points, any_cuda()), options);
     gpu.run();
     EXPECT_EQ(gpu.state().status, GwotStatus::kConverged);
     ASSERT_EQ(gpu.state().starts.size(), cpu.state().starts.size());
@@ -238,9 +238,9 @@ TEST(DeviceGwot, ReachesTheObjectiveOfTheCpu) {
 
 TEST(DeviceCouple, GivesTheCouplingOfTheCpu) {
   CPFM_SKIP_WITHOUT_CUDA(any_cuda());
-  const Dataset data = labelled_clusters(kKernelsOnCpu ? 200 : 4000);
+  const Dataset data = labelled_clusters(kernels_are_slow() ? 200 : 4000);
   CoupleOptions options;
-  options.solver.starts = kKernelsOnCpu ? 0 : 4;
+  options.solver.starts = kernels_are_slow() ? 0 : 4;
   options.solver.epsilon = 0.02;
   const Coupling cpu = couple(data, options);
   options.device = any_cuda();

@@ -3,16 +3,21 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "cpfm/device.hpp"
 
 namespace cpfm::test {
 
-// Whether this program runs kernels on the CPU (tests/cuda_on_cpu): the same tests, at sizes that take no minutes.
+// Whether kernels are slow here, so that tests run at sizes that take no minutes: on the CPU (tests/cuda_on_cpu), or
+// where CPFM_TEST_SLOW_KERNELS is set because a tool watches them (scripts/sanitize-kernels).
+inline bool kernels_are_slow() {
 #ifdef CPFM_KERNELS_ON_CPU
-inline constexpr bool kKernelsOnCpu = true;
+  return true;
 #else
-inline constexpr bool kKernelsOnCpu = false;
+  return std::getenv("CPFM_TEST_SLOW_KERNELS") != nullptr;
 #endif
+}
 
 inline Device any_cuda() { return choose_device("auto"); }
 
