@@ -74,6 +74,8 @@ struct TrainArguments {
   std::string pairs = "exact";  // exact, interpolated, mixture
 
   void add_to(CLI::App& command);
+  // Whether it is one of them, but for the choice of a method.
+  static bool owns(const CLI::Option& option);
   // The choice of another method, for commands that need no coupling.
   void add_methods_to(CLI::App& command);
   // What the library wants for this data; `flow` knows the presets.

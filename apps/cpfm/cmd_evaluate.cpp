@@ -28,7 +28,7 @@ void add_evaluate_command(CLI::App& app, Context& context) {
     const auto model = open_model(*model_file, sample->device);
     Dataset data = data_options->load(context);
     match_columns(data, model->facts());
-    const Json figures = evaluate(*model, data, *arguments, *data_options, *sample, context);
+    const Json figures = Evaluation(data, model->facts(), *arguments, *data_options, *sample, context).measure(*model);
     if (context.json) {
       Json result{{"model", *model_file},
                   {"method", model->facts().method},

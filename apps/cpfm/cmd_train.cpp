@@ -1,14 +1,13 @@
 // cpfm train COUPLING DATA -o RUN: stage 2 alone. cpfm fit DATA -o RUN: both stages.
 #include <fmt/format.h>
 
-#include "base/log.hpp"
 #include "base/text.hpp"
 #include "checks.hpp"
 #include "cli.hpp"
 #include "config.hpp"
 #include "cpfm/error.hpp"
+#include "fit.hpp"
 #include "flow_library.hpp"
-#include "run_folder.hpp"
 
 namespace cpfm::app {
 namespace fs = std::filesystem;
@@ -22,34 +21,25 @@ std::string config_of(const CLI::App& command, const DataOptions& options, const
   return config_text(*command.get_parent(), leave_out);
 }
 
-void finish(const Run& run, FlowEntry& flow, const Context& context) {
-  const RunResult result = train_run(run, flow, context);
+void tell(const fs::path& folder, const RunResult& result, const Context& context) {
   if (context.json)
     context.print(result.numbers);
   else
-    print_run(run, result);
+    print_run(folder, result);
 }
 
-// Stage 1 goes where stage 2 does. Libtorch may know a GPU for which this build has no kernels of its own.
-Device coupling_device(const std::string& name) {
-  if (!name.starts_with("cuda")) return choose_device(name);
-  try {
-    return choose_device(name);
-  } catch (const Error& error) {
-    log().warn("the coupling is computed on the CPU: {}", error.problem());
-    return {};
-  }
-}
-
-// Options that mean nothing for methods that make a map of their own, which have no coupling, no paths and no roles.
-std::vector<const CLI::Option*> options_of_cpfm(const CLI::App& command, const std::string& method) {
+// Options that mean nothing for another method: those of stage 1 for all of them, which make a map of their own, and
+// those of training for kernel PCA, which is not trained.
+std::vector<const CLI::Option*> options_without_meaning(const CLI::App& command, const std::string& method) {
   std::vector<const CLI::Option*> found;
   for (const CLI::Option* option : command.get_options()) {
     const std::string name = option->get_name();
     const bool of_flow = name == "--alpha" || name == "--interpolant" || name == "--y-draws" || name == "--pairs" ||
                          name == "--head" || name == "--fourier-features" || name == "--fourier-scale" ||
                          (name == "--conditioning" && method == "vae");
-    if (name != "--dim" && (of_flow || CoupleArguments::owns(*option))) found.push_back(option);
+    const bool of_training =
+        method == "kpca" && (TrainArguments::owns(*option) || name == "--beta") && name != "--device";
+    if (name != "--dim" && (of_flow || of_training || CoupleArguments::owns(*option))) found.push_back(option);
   }
   return found;
 }
@@ -57,8 +47,10 @@ std::vector<const CLI::Option*> options_of_cpfm(const CLI::App& command, const s
 void refuse_given(const std::vector<const CLI::Option*>& options, const std::string& method) {
   for (const CLI::Option* option : options) {
     // A default asks for nothing, wherever it was written down.
-    if (option->count() > 0 && option->results()[0] != option->get_default_str())
-      throw Error(option->get_name(), fmt::format("means nothing for --method {}", method), "it belongs to cpfm");
+    if (option->count() > 0 && option->results()[0] != option->get_default_str()) {
+      throw Error(option->get_name(), fmt::format("means nothing for --method {}", method),
+                  CoupleArguments::owns(*option) ? "it belongs to cpfm" : "leave it out");
+    }
   }
 }
 
@@ -99,8 +91,9 @@ void add_train_command(CLI::App& app, Context& context) {
       refuse_other_run(*folder, false);
     require_same_coupling(*folder, coupling);
     make_run_folder(*folder);
-    finish({*folder, data, &coupling, applied, options, arguments->pairs, coupling.latent.cols(), *resume, config},
-           flow, context);
+    const Run run{*folder, data,  &coupling, applied, options, arguments->pairs, coupling.latent.cols(),
+                  *resume, config};
+    tell(*folder, train_run(run, flow, context), context);
   });
 }
 
@@ -127,51 +120,14 @@ void add_fit_command(CLI::App& app, Context& context) {
     FlowEntry& flow = flow_library();
     Standardizer applied;
     const Dataset data = data_options->load(context, &applied);
-    if (train_arguments->options.method != "cpfm") {
-      const auto others = options_of_cpfm(*command, train_arguments->options.method);
-      refuse_given(others, train_arguments->options.method);
-      const TrainOptions options = train_arguments->resolve(context, data, flow);
-      const std::string config = config_of(*command, *data_options, data, others);
-      if (*resume)
-        require_run_of(*folder, *command);
-      else
-        refuse_other_run(*folder, true);
-      make_run_folder(*folder);
-      const int asked = couple_arguments->options.latent_options.dim;
-      const std::size_t dim = asked > 0 ? static_cast<std::size_t>(asked) : 2;
-      finish({*folder, data, nullptr, applied, options, "none", dim, *resume, config}, flow, context);
-      return;
+    std::vector<const CLI::Option*> without_meaning;
+    if (const std::string& method = train_arguments->options.method; method != "cpfm") {
+      without_meaning = options_without_meaning(*command, method);
+      refuse_given(without_meaning, method);
     }
-    CoupleOptions couple_options = couple_arguments->resolve(context, data.size());
-    const TrainOptions train_options = train_arguments->resolve(context, data, flow);
-    couple_options.device = coupling_device(train_options.device);
-    const std::string config = config_of(*command, *data_options, data);
-    if (*resume)
-      require_same_coupling(*folder, *command, config, fingerprint(data));
-    else
-      refuse_other_run(*folder, true);
-    make_run_folder(*folder);
-    const fs::path file = fs::path(*folder) / "coupling.cpfm";
-    const auto progress = context.progress();
-    Coupling coupling = [&] {
-      if (fs::exists(file)) return Coupling::load(file);
-      couple_options.checkpoint = file.string() + ".partial";
-      couple_options.resume = *resume && fs::exists(couple_options.checkpoint);
-      if (!couple_options.resume) write_config(*folder, config);  // couple() has yet to compare what it resumes
-      try {
-        return couple(data, couple_options, progress.get());
-      } catch (const Interrupted&) {
-        if (!fs::exists(couple_options.checkpoint)) throw;  // before there was anything to keep
-        throw Interrupted(fmt::format("{} holds the state; the same command with --resume goes on", *folder));
-      }
-    }();
-    coupling.plan.use(couple_options.device);
-    if (!fs::exists(file)) coupling.save(file);
-    std::error_code ignored;
-    fs::remove(file.string() + ".partial", ignored);
-    finish({*folder, data, &coupling, applied, train_options, train_arguments->pairs, coupling.latent.cols(), *resume,
-            config},
-           flow, context);
+    const std::string config = config_of(*command, *data_options, data, without_meaning);
+    const FitRequest request{*folder, *command, data, applied, *couple_arguments, *train_arguments, *resume, config};
+    tell(*folder, fit(request, flow, context), context);
   });
 }
 

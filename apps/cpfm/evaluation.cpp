@@ -138,7 +138,7 @@ void measure_coverage(FlowModel& model, const FloatMatrix& y, SampleOptions opti
 
 }  // namespace
 
-void EvaluationArguments::add_to(CLI::App& command) {
+void EvaluationArguments::add_to(CLI::App& command, bool with_kernel) {
   command.add_option("--judge", judge_data, "Labelled originals to train a judge of classes on")->option_text("DATA");
   command.add_option("--runs", runs, "Repetitions, each with noise of its own")
       ->transform(whole_number(1, 1000))
@@ -149,8 +149,9 @@ void EvaluationArguments::add_to(CLI::App& command) {
       ->type_name("N")
       ->capture_default_str();
   command.add_flag("--entropic", entropic, "Also that distance as the paper has it, by Sinkhorn, and debiased");
-  command.add_option("--kernel", kernel, "Of the GWOT objective (default: heat*label, or heat without labels)")
-      ->option_text("EXPR");
+  if (with_kernel)
+    command.add_option("--kernel", kernel, "Of the GWOT objective (default: heat*label, or heat without labels)")
+        ->option_text("EXPR");
   command.add_option("--neighbours", neighbours, "K of trustworthiness and continuity")
       ->transform(whole_number(1, 1000))
       ->type_name("K")
@@ -162,42 +163,62 @@ void EvaluationArguments::add_to(CLI::App& command) {
       ->option_text("SPEC");
 }
 
-Json evaluate(FlowModel& model, const Dataset& data, const EvaluationArguments& o, const DataOptions& data_options,
-              const SampleArguments& sample, const Context& context) {
+struct Evaluation::Impl {
+  const Dataset& data;
+  const EvaluationArguments& o;
+  const SampleArguments& sample;
+  const Context& context;
+  std::unique_ptr<Progress> progress;
+  std::unique_ptr<Kernel> kernel;
+  std::unique_ptr<PerceptualDistance> perceptual;
+  std::unique_ptr<PictureFeatures> looking;
+  FloatMatrix seen;  // features of the originals
+  std::optional<Judge> judge;
+  std::vector<std::size_t> rows;  // for figures whose time grows with their square
+  FloatMatrix x_rows;
+
+  Impl(const Dataset& of, const ModelFacts& facts, const EvaluationArguments& arguments,
+       const DataOptions& data_options, const SampleArguments& sampling, const Context& shared)
+      : data(of), o(arguments), sample(sampling), context(shared), progress(shared.progress()) {
+    if (data.size() < 2) throw Error(data.source, "has one sample", "metrics need at least two");
+    if ((!o.lpips.empty() || !o.features.empty()) && !facts.image)
+      throw Error(o.lpips.empty() ? "--features" : "--lpips", "is for pictures, and these samples are vectors");
+    kernel = make_kernel(o.kernel.empty() ? default_kernel(data) : o.kernel, data, progress.get());
+    if (!o.lpips.empty()) perceptual = flow_library().load_lpips(o.lpips, sample.device);
+    if (!o.features.empty()) looking = open_features(o.features, sample.device);
+    if (looking) seen = looking->features(pictures(data.samples, facts), progress.get());
+    if (!o.judge_data.empty())
+      judge.emplace(o.judge_data, data, facts, data_options, sample.device, context, progress.get());
+    rows = subset(data.size(), context.seed);
+    x_rows = take_rows(data.samples.view(), rows);
+    if (!can_rank()) {
+      log().warn("trustworthiness of {} neighbours needs more than {} samples, and there are {}", o.neighbours,
+                 2 * o.neighbours, rows.size());
+    }
+  }
+  bool can_rank() const { return rows.size() > 2 * o.neighbours; }
+  static Pictures pictures(const FloatMatrix& samples, const ModelFacts& facts) {
+    return {samples.view(), *facts.image, facts.value_range.value_or(std::array<float, 2>{0, 255})};
+  }
+  Json measure(FlowModel& model);
+};
+
+Evaluation::Evaluation(const Dataset& data, const ModelFacts& facts, const EvaluationArguments& arguments,
+                       const DataOptions& data_options, const SampleArguments& sample, const Context& context)
+    : impl_(std::make_unique<Impl>(data, facts, arguments, data_options, sample, context)) {}
+Evaluation::~Evaluation() = default;
+Json Evaluation::measure(FlowModel& model) { return impl_->measure(model); }
+
+Json Evaluation::Impl::measure(FlowModel& model) {
   const ModelFacts& facts = model.facts();
-  const auto progress = context.progress();
   // Other methods have no say in the law of their map, and are measured by the usual one.
   const bool gaussian_map = facts.latent == "gaussian" || facts.method != "cpfm";
   if (o.entropic && !gaussian_map)
     throw Error("--entropic", fmt::format("the map is {}, not gaussian", printable(facts.latent)));
-  if (data.size() < 2) throw Error(data.source, "has one sample", "metrics need at least two");
-  if ((!o.lpips.empty() || !o.features.empty()) && !facts.image)
-    throw Error(o.lpips.empty() ? "--features" : "--lpips", "is for pictures, and these samples are vectors");
-  if (o.coverage && (facts.method == "diffae" || facts.method == "vae")) {
+  if (o.coverage && facts.method != "cpfm" && facts.method != "infodiffusion") {
     throw Error("--coverage",
-                facts.method == "vae" ? "a VAE gives back means, not draws of p(x|y)"
-                                      : "a diffusion autoencoder has no density",
+                facts.method == "vae" ? "a VAE gives back means, not draws of p(x|y)" : "the method has no density",
                 "cpfm and infodiffusion have both");
-  }
-  const std::unique_ptr<Kernel> kernel =
-      make_kernel(o.kernel.empty() ? default_kernel(data) : o.kernel, data, progress.get());
-  std::unique_ptr<PerceptualDistance> perceptual;
-  std::unique_ptr<PictureFeatures> looking;
-  if (!o.lpips.empty()) perceptual = flow_library().load_lpips(o.lpips, sample.device);
-  if (!o.features.empty()) looking = open_features(o.features, sample.device);
-  const auto pictures = [&](const FloatMatrix& samples) {
-    return Pictures{samples.view(), *facts.image, facts.value_range.value_or(std::array<float, 2>{0, 255})};
-  };
-  const FloatMatrix seen = looking ? looking->features(pictures(data.samples), progress.get()) : FloatMatrix();
-  std::optional<Judge> judge;
-  if (!o.judge_data.empty())
-    judge.emplace(o.judge_data, data, facts, data_options, sample.device, context, progress.get());
-  const std::vector<std::size_t> rows = subset(data.size(), context.seed);
-  const FloatMatrix x_rows = take_rows(data.samples.view(), rows);
-  const bool can_rank = rows.size() > 2 * o.neighbours;
-  if (!can_rank) {
-    log().warn("trustworthiness of {} neighbours needs more than {} samples, and there are {}", o.neighbours,
-               2 * o.neighbours, rows.size());
   }
 
   Figures figures;
@@ -238,7 +259,7 @@ Json evaluate(FlowModel& model, const Dataset& data, const EvaluationArguments& 
     if (r == 0)
       gwot_random =
           gwot_objective(*kernel, take_rows(y.view(), permutation(y.rows(), context.seed, kShuffleStream)).view());
-    if (can_rank) {
+    if (can_rank()) {
       const FloatMatrix y_rows = take_rows(y.view(), rows);
       figures.add("trustworthiness", trustworthiness(x_rows.view(), y_rows.view(), o.neighbours));
       figures.add("continuity", continuity(x_rows.view(), y_rows.view(), o.neighbours));
@@ -250,10 +271,11 @@ Json evaluate(FlowModel& model, const Dataset& data, const EvaluationArguments& 
       measure_coverage(model, take_rows(y.view(), some), options, figures);
     }
     if (perceptual)
-      figures.add("lpips",
-                  repeated(perceptual->distances(pictures(data.samples), pictures(back), progress.get())).mean);
+      figures.add(
+          "lpips",
+          repeated(perceptual->distances(pictures(data.samples, facts), pictures(back, facts), progress.get())).mean);
     if (looking) {
-      const FloatMatrix features = looking->features(pictures(back), progress.get());
+      const FloatMatrix features = looking->features(pictures(back, facts), progress.get());
       figures.add("frechet", frechet_distance(seen.view(), features.view()));
     }
   }

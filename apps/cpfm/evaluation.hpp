@@ -1,6 +1,7 @@
 // How good a model is on data it has not seen, by every metric that applies: what 'evaluate' prints.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "cli.hpp"
@@ -12,13 +13,25 @@ struct EvaluationArguments {
   std::size_t runs = 3, gaussian_points = 2000, neighbours = 10;
   bool entropic = false, coverage = false;
 
-  void add_to(CLI::App& command);
+  // --kernel only where the command has none of its own.
+  void add_to(CLI::App& command, bool with_kernel = true);
 };
 
-// One entry per figure: {mean, sd, runs} and what it takes to read it, such as the floor or the judge's own accuracy.
-// `data` has the columns of the model (match_columns).
-Json evaluate(FlowModel& model, const Dataset& data, const EvaluationArguments& arguments,
-              const DataOptions& data_options, const SampleArguments& sample, const Context& context);
+// What every model is measured with on the same data: the kernel, the judge, features of the originals. Borrows what
+// it is given. `data` has the columns of the models (match_columns), whose pictures, if any, are as `facts` say.
+class Evaluation {
+ public:
+  Evaluation(const Dataset& data, const ModelFacts& facts, const EvaluationArguments& arguments,
+             const DataOptions& data_options, const SampleArguments& sample, const Context& context);
+  ~Evaluation();
+
+  // One entry per figure: {mean, sd, runs} and what it takes to read it, such as the floor or the judge's own accuracy.
+  Json measure(FlowModel& model);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
 
 // A line per figure.
 void print_evaluation(const Json& figures);

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "base/text.hpp"
+#include "cpfm/baseline.hpp"
 #include "cpfm/error.hpp"
 #include "flow_library.hpp"
 
@@ -70,6 +71,7 @@ std::unique_ptr<FlowModel> open_model(const std::string& model, const std::strin
                   begun ? "its run is not finished; go on with --resume" : "name a model, or the folder of a run");
     }
   }
+  if (is_kernel_pca(file)) return load_kernel_pca_model(file);
   return flow_library().load_model(file, device);
 }
 

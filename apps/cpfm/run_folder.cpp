@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <fstream>
 
@@ -11,6 +12,7 @@
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "config.hpp"
+#include "cpfm/baseline.hpp"
 #include "cpfm/error.hpp"
 #include "cpfm/model.hpp"
 #include "run_report.hpp"
@@ -97,6 +99,53 @@ PairSampler pair_sampler(const Run& run, Progress* progress) {
   return PairSampler(coupling, std::move(found), run.pairs == "mixture" ? 0.5 : 0.0);
 }
 
+FloatMatrix scaled(const Dataset& data, const Standardizer& scale) {
+  FloatMatrix samples(data.size(), data.dim());
+  std::copy_n(data.samples.data(), data.samples.size(), samples.data());
+  scale.apply(samples.view());
+  return samples;
+}
+
+// What the model remembers of the data.
+ModelFacts facts_of(const Run& run, const Standardizer& scale) {
+  ModelFacts facts;
+  facts.image = run.data.image;
+  if (run.coupling != nullptr) {
+    facts.latent = run.coupling->summary.latent;
+    facts.kernel = run.coupling->summary.kernel;
+  } else if (run.options.method != "diffae") {
+    facts.latent = "gaussian";  // the prior
+  }
+  if (run.data.value_range) {
+    facts.value_range = run.data.value_range;
+  } else if (run.data.image) {
+    const auto values = run.data.samples.values();
+    const auto [low, high] = std::minmax_element(values.begin(), values.end());
+    facts.value_range = {*low, *high};
+  }
+  if (facts.value_range && run.applied.mode != Standardize::kNone) {  // back to the units of the file
+    for (float& value : *facts.value_range) {
+      const std::vector<float>&shift = run.applied.shift, &by = run.applied.scale;
+      if (shift.size() == 1) value = value * by[0] + shift[0];
+    }
+  }
+  facts.standardizer = compose(run.applied, scale);
+  if (run.data.labels) facts.label_names = run.data.labels->names;
+  facts.feature_names = run.data.feature_names;
+  return facts;
+}
+
+RunResult report(const Run& run, const TrainState& state, const Context& context) {
+  RunResult result{state, {}};
+  try {
+    result.numbers = write_run_report(run, state, context);
+  } catch (const Interrupted&) {
+    throw Interrupted(fmt::format("{} is written, the report is not; the same command with --resume writes it",
+                                  (run / "model.cpfm").string()));
+  }
+  return result;
+}
+
 }  // namespace
 
 void refuse_other_run(const fs::path& folder, bool couples) {
@@ -111,9 +160,9 @@ void refuse_other_run(const fs::path& folder, bool couples) {
   if (couples && is_there(folder / kCoupling)) refuse("a coupling that was not trained on to the end", go_on);
 }
 
-void require_run_of(const fs::path& folder, const CLI::App& command) {
+void require_run_of(const fs::path& folder, const CLI::App& command, bool has_checkpoint) {
   const std::string shown = printable(folder.string(), 200);
-  if (is_there(folder / "model.cpfm") && !is_there(folder / "checkpoint.cpfm")) {
+  if (has_checkpoint && is_there(folder / "model.cpfm") && !is_there(folder / "checkpoint.cpfm")) {
     throw Error("--resume", fmt::format("{} holds a model, and no checkpoint.cpfm to go on from", shown),
                 "name another folder for a new run");
   }
@@ -201,9 +250,7 @@ void write_config(const fs::path& folder, const std::string& config) {
 RunResult train_run(const Run& run, FlowEntry& flow, const Context& context) {
   const auto progress = context.progress();
   const Standardizer scale = network_scale(run.data);
-  FloatMatrix samples(run.data.size(), run.data.dim());
-  std::copy_n(run.data.samples.data(), run.data.samples.size(), samples.data());
-  scale.apply(samples.view());
+  const FloatMatrix samples = scaled(run.data, scale);
   TrainData data;
   data.samples = samples.view();
   data.image = run.data.image;
@@ -241,49 +288,38 @@ RunResult train_run(const Run& run, FlowEntry& flow, const Context& context) {
     throw Interrupted(fmt::format("{} holds the state; the same command with --resume goes on", checkpoint.string()));
   }
 
-  ModelFacts facts;
-  if (run.coupling != nullptr) {
-    facts.latent = run.coupling->summary.latent;
-    facts.kernel = run.coupling->summary.kernel;
-  } else if (run.options.method != "diffae") {
-    facts.latent = "gaussian";  // the prior
-  }
-  if (run.data.value_range) {
-    facts.value_range = run.data.value_range;
-  } else if (run.data.image) {
-    const auto values = run.data.samples.values();
-    const auto [low, high] = std::minmax_element(values.begin(), values.end());
-    facts.value_range = {*low, *high};
-  }
-  if (facts.value_range && run.applied.mode != Standardize::kNone) {  // back to the units of the file
-    for (float& value : *facts.value_range) {
-      const std::vector<float>&shift = run.applied.shift, &by = run.applied.scale;
-      if (shift.size() == 1) value = value * by[0] + shift[0];
-    }
-  }
-  facts.standardizer = compose(run.applied, scale);
-  if (run.data.labels) facts.label_names = run.data.labels->names;
-  facts.feature_names = run.data.feature_names;
+  const ModelFacts facts = facts_of(run, scale);
   trainer->save_model(run / "model.cpfm", facts);
-  RunResult result{trainer->state(), {}};
-  try {
-    result.numbers = write_run_report(run, trainer->state(), flow, context);
-  } catch (const Interrupted&) {
-    throw Interrupted(fmt::format("{} is written, the report is not; the same command with --resume writes it",
-                                  (run / "model.cpfm").string()));
-  }
-  return result;
+  return report(run, trainer->state(), context);
 }
 
-void print_run(const Run& run, const RunResult& result) {
+RunResult kernel_pca_run(const Run& run, const Context& context) {
+  const auto progress = context.progress();
+  const Standardizer scale = network_scale(run.data);
+  const auto start = std::chrono::steady_clock::now();
+  KernelPcaOptions options;
+  options.dim = run.latent_dim;
+  options.seed = context.seed;
+  const KernelPca pca = KernelPca::fit(scaled(run.data, scale).view(), options, progress.get());
+  write_config(run.folder, run.config);
+  save_kernel_pca_model(run / "model.cpfm", pca, facts_of(run, scale));
+  TrainState state;
+  state.done = true;
+  state.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return report(run, state, context);
+}
+
+void print_run(const fs::path& folder, const RunResult& result) {
   const auto line = [](const char* what, const std::string& text) { fmt::print("  {:<11} {}\n", what, text); };
-  fmt::print("{}\n", printable(run.folder.string(), 200));
+  fmt::print("{}\n", printable(folder.string(), 200));
   const TrainState& state = result.state;
-  line("trained", fmt::format("{} steps, {} epochs, {:.1f} min", state.steps, state.epoch, state.seconds / 60));
+  if (state.steps == 0) line("fitted", fmt::format("in {:.1f} s", state.seconds));
+  if (state.steps > 0)
+    line("trained", fmt::format("{} steps, {} epochs, {:.1f} min", state.steps, state.epoch, state.seconds / 60));
   if (state.loss_x > 0) line("loss", fmt::format("x {:.4f}, y {:.4f}", state.loss_x, state.loss_y));
   if (state.validation_x) line("held out", fmt::format("x {:.4f}, y {:.4f}", *state.validation_x, *state.validation_y));
-  line("model", printable((run / "model.cpfm").string(), 200));
-  line("report", printable((run / "report.html").string(), 200));
+  line("model", printable((folder / "model.cpfm").string(), 200));
+  line("report", printable((folder / "report.html").string(), 200));
 }
 
 }  // namespace cpfm::app

@@ -16,7 +16,7 @@ struct Run {
   const Coupling* coupling;  // null for methods that need none
   Standardizer applied;      // how `data` was scaled when it was loaded
   TrainOptions options;
-  std::string pairs;           // exact, interpolated, mixture
+  std::string pairs;           // exact, interpolated, mixture; none without a coupling
   std::size_t latent_dim = 2;  // where there is no coupling to say so
   bool resume = false;
   std::string config;  // for config.toml
@@ -29,8 +29,9 @@ struct Run {
 // Without --resume: refuses a folder that holds a run, finished or interrupted; a coupling alone is one to a command
 // that couples.
 void refuse_other_run(const std::filesystem::path& folder, bool couples);
-// With --resume: refuses a folder whose run another command made, and a model whose checkpoint is gone.
-void require_run_of(const std::filesystem::path& folder, const CLI::App& command);
+// With --resume: refuses a folder whose run another command or method made, and a model whose checkpoint is gone, where
+// runs leave one.
+void require_run_of(const std::filesystem::path& folder, const CLI::App& command, bool has_checkpoint = true);
 // 'fit --resume': that, and refuses data and options of the coupling that are not those of the run in the folder.
 // `config` is what config.toml would be now.
 void require_same_coupling(const std::filesystem::path& folder, const CLI::App& command, const std::string& config,
@@ -48,6 +49,8 @@ struct RunResult {
 };
 // Trains, writes the model and the report. Whatever is refused is refused before anything is written.
 RunResult train_run(const Run& run, FlowEntry& flow, const Context& context);
-void print_run(const Run& run, const RunResult& result);
+// The same for kernel PCA, which is not trained.
+RunResult kernel_pca_run(const Run& run, const Context& context);
+void print_run(const std::filesystem::path& folder, const RunResult& result);
 
 }  // namespace cpfm::app

@@ -14,6 +14,7 @@
 #include "cpfm/random.hpp"
 #include "cpfm/report.hpp"
 #include "map_view.hpp"
+#include "model_input.hpp"
 
 namespace cpfm::app {
 namespace fs = std::filesystem;
@@ -102,8 +103,8 @@ std::string number(double value) { return fmt::format("{:.4g}", value); }
 
 }  // namespace
 
-Json write_run_report(const Run& run, const TrainState& state, FlowEntry& flow, const Context& context) {
-  const auto model = flow.load_model(run / "model.cpfm", run.options.device);
+Json write_run_report(const Run& run, const TrainState& state, const Context& context) {
+  const auto model = open_model((run / "model.cpfm").string(), run.options.device);
   const ModelFacts& facts = model->facts();
   const CoupleSummary* const coupled = run.coupling != nullptr ? &run.coupling->summary : nullptr;
   const auto progress = context.progress();
@@ -213,7 +214,7 @@ Json write_run_report(const Run& run, const TrainState& state, FlowEntry& flow, 
              "A place stands for many samples, and one of them is drawn.",
          .blocks = {table}});
   }
-  if (can_draw()) {
+  if (can_draw() && state.steps > 0) {
     Figure curves;
     curves.panels = {loss_curves(run / "metrics.jsonl", coupled != nullptr)};
     if (coupled != nullptr && !coupled->history.empty()) curves.panels.emplace_back(objective_curve(*coupled));
@@ -230,9 +231,10 @@ Json write_run_report(const Run& run, const TrainState& state, FlowEntry& flow, 
                      coupled->status));
   }
   fact("Method", facts.method);
-  fact("Network", fmt::format("{}, {} parameters", facts.network.kind, facts.parameters));
-  fact("Training", fmt::format("{} steps, {} epochs, {:.1f} min on {}", state.steps, state.epoch, state.seconds / 60,
-                               model->device()));
+  if (state.steps > 0) fact("Network", fmt::format("{}, {} parameters", facts.network.kind, facts.parameters));
+  if (state.steps > 0)
+    fact("Training", fmt::format("{} steps, {} epochs, {:.1f} min on {}", state.steps, state.epoch, state.seconds / 60,
+                                 model->device()));
   if (state.validation_x)
     fact("Loss, held out", fmt::format("x {}, y {}", number(*state.validation_x), number(*state.validation_y)));
   fact("Squared error there and back", fmt::format("{} per value", number(mse)));
@@ -248,11 +250,14 @@ Json write_run_report(const Run& run, const TrainState& state, FlowEntry& flow, 
                                             w2["n"].get<std::size_t>(), number(w2["floor"].get<double>())));
   }
   report.sections.push_back({.heading = "Numbers", .blocks = {facts_block}});
-  report.sections.push_back({.heading = "How to make it again",
-                             .blocks = {ReportListing{.text = context.command_line, .caption = "The command"},
-                                        ReportListing{.text = run.config, .caption = "Its options: config.toml"},
-                                        ReportListing{.text = Json::parse(facts.training).dump(2),
-                                                      .caption = "What training made of them on this machine"}}});
+  ReportSection again{.heading = "How to make it again",
+                      .blocks = {ReportListing{.text = context.command_line, .caption = "The command"},
+                                 ReportListing{.text = run.config, .caption = "Its options: config.toml"}}};
+  if (!facts.training.empty()) {
+    again.blocks.push_back(ReportListing{.text = Json::parse(facts.training).dump(2),
+                                         .caption = "What training made of them on this machine"});
+  }
+  report.sections.push_back(std::move(again));
   report.footer = version_text();
   write_html_report(run / "report.html", report);
   return numbers;

@@ -6,6 +6,6 @@
 namespace cpfm::app {
 
 // Uses RUN/model.cpfm as anyone would; writes report.html and PNG copies of its pictures; returns the numbers.
-Json write_run_report(const Run& run, const TrainState& state, FlowEntry& flow, const Context& context);
+Json write_run_report(const Run& run, const TrainState& state, const Context& context);
 
 }  // namespace cpfm::app

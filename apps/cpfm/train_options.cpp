@@ -13,6 +13,7 @@ namespace cpfm::app {
 namespace {
 
 constexpr std::uint64_t kMost = 1000000000;
+constexpr const char *kNetwork = "Network", *kTraining = "Training";  // groups of options
 
 // "1,2,2" → {1, 2, 2}
 std::vector<int> number_list(const char* option, const std::string& text) {
@@ -48,7 +49,7 @@ double default_learning_rate(const std::string& preset) {
 
 void TrainArguments::add_to(CLI::App& command) {
   command_ = &command;
-  const char* net = "Network";
+  const char* net = kNetwork;
   NetworkOptions& network = options.network;
   const auto whole = [&](const char* name, int& value, std::uint64_t least, std::uint64_t most, const char* what,
                          const char* group) {
@@ -83,7 +84,7 @@ void TrainArguments::add_to(CLI::App& command) {
       ->check(positive_number())
       ->group(net);
 
-  const char* how = "Training";
+  const char* how = kTraining;
   command.add_option("--epochs", options.epochs, "Passes over the pairs")->check(positive_number())->group(how);
   command.add_option("--steps", options.steps, "Steps")->transform(whole_number(1, kMost))->type_name("N")->group(how);
   command.add_option("--minutes", options.minutes, "Minutes of training; the first limit reached ends it")
@@ -145,11 +146,15 @@ void TrainArguments::add_to(CLI::App& command) {
       ->group(how);
 }
 
+bool TrainArguments::owns(const CLI::Option& option) {
+  return option.get_group() == kNetwork || option.get_group() == kTraining;
+}
+
 void TrainArguments::add_methods_to(CLI::App& command) {
   const char* group = "Method";
   command.add_option("--method", options.method, "cpfm, or one to compare it with, with the same network")
-      ->check(one_of({"cpfm", "vae", "diffae", "infodiffusion"}))
-      ->option_text("cpfm|vae|diffae|infodiffusion=cpfm")
+      ->check(one_of({"cpfm", "vae", "diffae", "infodiffusion", "kpca"}))
+      ->option_text("cpfm|vae|diffae|infodiffusion|kpca=cpfm")
       ->capture_default_str()
       ->group(group);
   command

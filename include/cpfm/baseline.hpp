@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "cpfm/flow.hpp"
 #include "cpfm/matrix.hpp"
 #include "cpfm/progress.hpp"
 
@@ -36,7 +37,8 @@ class KernelPca {
   static KernelPca fit(MatrixView<const float> x, const KernelPcaOptions& options = {}, Progress* progress = nullptr);
   // A file of save(); cpfm::Error that says what is wrong with it otherwise.
   static KernelPca load(const std::filesystem::path& file);
-  void save(const std::filesystem::path& file) const;
+  // `facts`: of the model it is part of (save_kernel_pca_model); empty: none.
+  void save(const std::filesystem::path& file, const std::string& facts = {}) const;
 
   // n × columns → n × dim, and back.
   FloatMatrix embed(MatrixView<const float> x) const;
@@ -53,6 +55,12 @@ class KernelPca {
   explicit KernelPca(std::shared_ptr<const State> state) : state_(std::move(state)) {}
   std::shared_ptr<const State> state_;
 };
+
+// As a model that the commands take: `facts` say how the data was scaled before it was fitted, its shape and names.
+void save_kernel_pca_model(const std::filesystem::path& file, const KernelPca& pca, ModelFacts facts);
+bool is_kernel_pca(const std::filesystem::path& file);
+// Throws cpfm::Error that says what is wrong with the file.
+std::unique_ptr<FlowModel> load_kernel_pca_model(const std::filesystem::path& file);
 
 enum class TsneMethod {
   kAuto,       // exact up to kMostExactTsne rows, Barnes–Hut above

@@ -31,7 +31,7 @@ Vector read_vector(const TensorFile& file, const std::string& name, Index size) 
 
 }  // namespace
 
-void KernelPca::save(const std::filesystem::path& file) const {
+void KernelPca::save(const std::filesystem::path& file, const std::string& facts) const {
   const State& s = *state_;
   const FloatRows frequencies = s.frequencies.cast<float>();
   const std::vector<double> mean = values_of(s.mean), feature_mean = values_of(s.feature_mean),
@@ -40,6 +40,7 @@ void KernelPca::save(const std::filesystem::path& file) const {
   const std::vector<double> components(s.components.data(), s.components.data() + s.components.size());
   TensorFileWriter writer;
   writer.set_metadata("cpfm.kind", kKind);
+  if (!facts.empty()) writer.set_metadata("model", facts);
   writer.add("frequencies", {KernelPca::frequencies(), columns()},
              std::span(frequencies.data(), static_cast<std::size_t>(frequencies.size())));
   add_values(writer, "mean", {columns()}, mean);

@@ -7,7 +7,7 @@
 
 #include "cpfm/error.hpp"
 #include "cpfm/model.hpp"
-#include "flow/options_json.hpp"
+#include "model/options_json.hpp"
 #include "flow/tensor_bytes.hpp"
 
 namespace cpfm {

@@ -18,7 +18,7 @@
 #include "flow/interpolant.hpp"
 #include "flow/learner.hpp"
 #include "flow/model_file.hpp"
-#include "flow/options_json.hpp"
+#include "model/options_json.hpp"
 #include "flow/tensor_bytes.hpp"
 
 namespace cpfm {

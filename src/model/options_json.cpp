@@ -1,4 +1,4 @@
-#include "flow/options_json.hpp"
+#include "model/options_json.hpp"
 
 #include <fmt/format.h>
 

@@ -1,0 +1,78 @@
+#include "fit.hpp"
+
+#include <fmt/format.h>
+
+#include "base/log.hpp"
+#include "cpfm/error.hpp"
+
+namespace cpfm::app {
+namespace fs = std::filesystem;
+namespace {
+
+// A method that makes a map of its own.
+RunResult fit_without_coupling(const FitRequest& request, FlowEntry& flow, const Context& context) {
+  const bool trains = request.train.options.method != "kpca";
+  const TrainOptions options = trains ? request.train.resolve(context, request.data, flow) : request.train.options;
+  if (request.resume)
+    require_run_of(request.folder, request.command, trains);
+  else
+    refuse_other_run(request.folder, true);
+  make_run_folder(request.folder);
+  const int asked = request.couple.options.latent_options.dim;
+  const std::size_t dim = asked > 0 ? static_cast<std::size_t>(asked) : 2;
+  const Run run{request.folder, request.data, nullptr,        request.applied, options,
+                "none",         dim,          request.resume, request.config};
+  return trains ? train_run(run, flow, context) : kernel_pca_run(run, context);
+}
+
+// The coupling of a folder: the one that is there, or a new one, begun or gone on with.
+Coupling coupling_of(const FitRequest& request, CoupleOptions options, const Context& context) {
+  const fs::path file = request.folder / "coupling.cpfm";
+  if (fs::exists(file)) return Coupling::load(file);
+  options.checkpoint = file.string() + ".partial";
+  options.resume = request.resume && fs::exists(options.checkpoint);
+  if (!options.resume) write_config(request.folder, request.config);  // couple() has yet to compare what it resumes
+  const auto progress = context.progress();
+  try {
+    Coupling made = couple(request.data, options, progress.get());
+    made.save(file);
+    std::error_code ignored;
+    fs::remove(options.checkpoint, ignored);
+    return made;
+  } catch (const Interrupted&) {
+    if (!fs::exists(options.checkpoint)) throw;  // before there was anything to keep
+    throw Interrupted(
+        fmt::format("{} holds the state; the same command with --resume goes on", request.folder.string()));
+  }
+}
+
+}  // namespace
+
+RunResult fit(const FitRequest& request, FlowEntry& flow, const Context& context) {
+  if (request.train.options.method != "cpfm") return fit_without_coupling(request, flow, context);
+  CoupleOptions couple_options = request.couple.resolve(context, request.data.size());
+  const TrainOptions options = request.train.resolve(context, request.data, flow);
+  couple_options.device = coupling_device(options.device);
+  if (request.resume)
+    require_same_coupling(request.folder, request.command, request.config, fingerprint(request.data));
+  else
+    refuse_other_run(request.folder, true);
+  make_run_folder(request.folder);
+  Coupling coupling = coupling_of(request, couple_options, context);
+  coupling.plan.use(couple_options.device);
+  return train_run({request.folder, request.data, &coupling, request.applied, options, request.train.pairs,
+                    coupling.latent.cols(), request.resume, request.config},
+                   flow, context);
+}
+
+Device coupling_device(const std::string& name) {
+  if (!name.starts_with("cuda")) return choose_device(name);
+  try {
+    return choose_device(name);
+  } catch (const Error& error) {
+    log().warn("the coupling is computed on the CPU: {}", error.problem());
+    return {};
+  }
+}
+
+}  // namespace cpfm::app
