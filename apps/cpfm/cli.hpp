@@ -104,6 +104,7 @@ void add_embed_command(CLI::App& app, Context& context);
 void add_generate_command(CLI::App& app, Context& context);
 void add_reconstruct_command(CLI::App& app, Context& context);
 void add_evaluate_command(CLI::App& app, Context& context);
+void add_compare_command(CLI::App& app, Context& context);
 void add_data_command(CLI::App& app, Context& context);
 void add_info_command(CLI::App& app, Context& context);
 

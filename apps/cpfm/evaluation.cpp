@@ -255,10 +255,12 @@ Json Evaluation::Impl::measure(FlowModel& model) {
       figures.add("w2_gaussian", distance->value);
       gaussian = {{"n", distance->n}, {"epsilon", 0}, {"floor", distance->floor}};
     }
-    figures.add("gwot", gwot_objective(*kernel, y.view(), progress.get()));
-    if (r == 0)
-      gwot_random =
-          gwot_objective(*kernel, take_rows(y.view(), permutation(y.rows(), context.seed, kShuffleStream)).view());
+    const double gwot = gwot_objective(*kernel, y.view(), progress.get());
+    const std::vector<std::size_t> shuffled = permutation(y.rows(), options.seed, kShuffleStream);
+    const double of_shuffled = gwot_objective(*kernel, take_rows(y.view(), shuffled).view(), progress.get());
+    figures.add("gwot", gwot);
+    if (of_shuffled > 0) figures.add("gwot_share", gwot / of_shuffled);
+    if (r == 0) gwot_random = of_shuffled;
     if (can_rank()) {
       const FloatMatrix y_rows = take_rows(y.view(), rows);
       figures.add("trustworthiness", trustworthiness(x_rows.view(), y_rows.view(), o.neighbours));
@@ -297,6 +299,7 @@ Json Evaluation::Impl::measure(FlowModel& model) {
     figures.tell(result, "w2_divergence", divergence);
   }
   figures.tell(result, "gwot", {{"kernel", kernel->expression()}, {"random", gwot_random}});
+  figures.tell(result, "gwot_share");
   figures.tell(result, "trustworthiness", {{"k", o.neighbours}, {"n", rows.size()}});
   figures.tell(result, "continuity", {{"k", o.neighbours}, {"n", rows.size()}});
   figures.tell(result, "mse");
@@ -341,6 +344,7 @@ void print_evaluation(const Json& figures) {
     return fmt::format("  {}; places shuffled {:.4g}", printable(f["kernel"].get<std::string>(), 80),
                        number(f, "random"));
   });
+  line("gwot_share", "  of shuffled places'", fixed("  whatever the scale of the map"));
   line("trustworthiness", "trustworthiness", of_neighbours);
   line("continuity", "continuity", of_neighbours);
   line("mse", "squared error", fixed("  per value, there and back"));

@@ -203,6 +203,7 @@ int run(int argc, char** argv) {
   add_generate_command(app, context);
   add_reconstruct_command(app, context);
   add_evaluate_command(app, context);
+  add_compare_command(app, context);
   add_data_command(app, context);
   add_info_command(app, context);
   add_bench_command(app, context);

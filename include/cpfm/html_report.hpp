@@ -40,6 +40,8 @@ struct ReportTable {
   std::vector<ReportColumn> columns = {};           // at least one; one that is not numeric and comes first names rows
   std::vector<std::vector<std::string>> rows = {};  // one cell per column; a cell may be empty
   std::string caption = {};                         // above it; empty: none
+  // Cells set in bold and underlined, as (row, column).
+  std::vector<std::pair<std::size_t, std::size_t>> bold = {}, underlined = {};
 };
 
 // Names and their values, in this order: what was set, what came out.

@@ -103,18 +103,28 @@ void add_block(std::string& page, const ReportTable& table) {
   // A box that scrolls can be reached from the keyboard.
   page += "<div class=\"scroll\" tabindex=\"0\">\n<table>\n";
   add_element(page, "caption", "", table.caption);
-  const auto add_cell = [&](std::string_view tag, const char* scope, bool numeric, const std::string& text) {
-    page += fmt::format("<{0}{1}{2}>{3}</{0}>", tag, scope, numeric ? " class=\"number\"" : "", html_escaped(text));
+  const auto add_cell = [&](std::string_view tag, const char* scope, bool numeric, const std::string& text,
+                            const char* mark = "") {
+    std::string content = html_escaped(text);
+    if (*mark != 0) content = fmt::format("<{0}>{1}</{0}>", mark, content);
+    page += fmt::format("<{0}{1}{2}>{3}</{0}>", tag, scope, numeric ? " class=\"number\"" : "", content);
+  };
+  const auto has = [](const std::vector<std::pair<std::size_t, std::size_t>>& cells, std::size_t i, std::size_t j) {
+    return std::find(cells.begin(), cells.end(), std::pair(i, j)) != cells.end();
   };
   page += "<thead>\n<tr>";
   for (const ReportColumn& column : table.columns) add_cell("th", " scope=\"col\"", column.numeric, column.name);
   page += "</tr>\n</thead>\n<tbody>\n";
-  for (const std::vector<std::string>& row : table.rows) {
+  for (std::size_t i = 0; i < table.rows.size(); ++i) {
+    const std::vector<std::string>& row = table.rows[i];
     page += "<tr>";
     for (std::size_t j = 0; j < row.size(); ++j) {
       const bool numeric = table.columns[j].numeric;
       const bool names_row = j == 0 && !numeric;
-      add_cell(names_row ? "th" : "td", names_row ? " scope=\"row\"" : "", numeric, row[j]);
+      add_cell(names_row ? "th" : "td", names_row ? " scope=\"row\"" : "", numeric, row[j],
+               has(table.bold, i, j)         ? "strong"
+               : has(table.underlined, i, j) ? "u"
+                                             : "");
     }
     page += "</tr>\n";
   }

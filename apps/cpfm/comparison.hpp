@@ -1,0 +1,37 @@
+// A table of methods by figures, the best of each figure in bold and the second underlined.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "cli.hpp"
+#include "cpfm/html_report.hpp"
+
+namespace cpfm::app {
+
+class Comparison {
+ public:
+  // `figures` as Evaluation::measure() gives them.
+  void add(std::string method, const Json& figures);
+
+  // Aligned for a terminal, with its bold and underline; else Markdown.
+  std::string text(bool terminal) const;
+  // One line per method and figure: method, figure, mean, sd, runs.
+  std::string csv() const;
+  Json json() const;
+  ReportTable table() const;
+
+ private:
+  struct Row {
+    std::string method;
+    Json figures;
+  };
+  struct Column;
+  std::vector<Column> columns() const;  // the figures that any method has
+  std::string cell(const Row& row, const Column& column) const;
+
+  std::vector<Row> rows_;
+};
+
+}  // namespace cpfm::app
