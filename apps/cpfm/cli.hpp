@@ -105,11 +105,15 @@ void add_generate_command(CLI::App& app, Context& context);
 void add_reconstruct_command(CLI::App& app, Context& context);
 void add_evaluate_command(CLI::App& app, Context& context);
 void add_compare_command(CLI::App& app, Context& context);
+void add_reproduce_command(CLI::App& app, Context& context);
 void add_data_command(CLI::App& app, Context& context);
 void add_info_command(CLI::App& app, Context& context);
 
 // One place per sample: .npy, or .csv with the labels and properties of `data`.
 void write_embedding(const std::string& file, const FloatMatrix& y, const Dataset& data);
+
+// Runs a command as if these words were typed after 'cpfm'.
+void run_words(const std::vector<std::string>& words);
 
 // "cpfm data info"
 std::string full_name(const CLI::App& command);

@@ -204,6 +204,7 @@ int run(int argc, char** argv) {
   add_reconstruct_command(app, context);
   add_evaluate_command(app, context);
   add_compare_command(app, context);
+  add_reproduce_command(app, context);
   add_data_command(app, context);
   add_info_command(app, context);
   add_bench_command(app, context);
@@ -237,6 +238,18 @@ int run(int argc, char** argv) {
   if (std::fflush(stdout) != 0) throw Error("standard output", "cannot be written", "is the disk full?");
   return kDone;
 }
+
+}  // namespace
+
+void run_words(const std::vector<std::string>& words) {
+  std::vector<std::string> all{"cpfm"};
+  all.insert(all.end(), words.begin(), words.end());
+  std::vector<char*> pointers;
+  for (std::string& word : all) pointers.push_back(word.data());
+  run(static_cast<int>(pointers.size()), pointers.data());
+}
+
+namespace {
 
 // Not fmt::print: where stderr is closed or full, there is nobody to tell and nothing to throw.
 void say(const std::string& message) { std::fputs(fmt::format("cpfm: {}\n", message).c_str(), stderr); }
