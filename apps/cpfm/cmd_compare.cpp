@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "base/atomic_file.hpp"
+#include "base/log.hpp"
 #include "base/take_rows.hpp"
 #include "base/text.hpp"
 #include "checks.hpp"
@@ -167,6 +168,7 @@ class Compare {
     if (!fitted) {
       std::error_code ignored;
       fs::remove(folder / kFigures, ignored);
+      log().info("{}: fitting", method);
       TrainArguments train = o_.train;
       train.options.method = method;
       const bool begun = fs::exists(folder);
@@ -175,8 +177,12 @@ class Compare {
             fit({folder, command_, train_, applied_, o_.couple, train, begun, fit_config_}, flow_library(), context_);
       } catch (const Interrupted&) {
         throw Interrupted(fmt::format("{} holds what is done; the same command goes on", out_.string()));
+      } catch (const Error& error) {
+        if (error.where() != "--resume") throw;
+        throw Error("--output", error.problem(), "give the same data and options to go on, or name another folder");
       }
     }
+    log().info("{}: measuring", method);
     const auto model = open_model(folder.string(), sample_.device);
     match_columns(test_, model->facts());
     if (!evaluation_)

@@ -110,7 +110,7 @@ std::unique_ptr<PictureFeatures> open_features(const std::string& spec, const st
   const std::string kind = spec.substr(0, colon), file = colon == std::string::npos ? "" : spec.substr(colon + 1);
   if ((kind != "inception" && kind != "squeezenet") || file.empty()) {
     throw Error("--features", fmt::format("'{}' is not known", printable(spec)),
-                "inception:FILE or squeezenet:FILE; docs/metrics.md says where the files come from");
+                "classifier, inception:FILE or squeezenet:FILE; docs/metrics.md says where the files come from");
   }
   return kind == "inception" ? flow_library().load_inception(file, device)
                              : flow_library().load_squeezenet(file, device);
@@ -159,7 +159,8 @@ void EvaluationArguments::add_to(CLI::App& command, bool with_kernel) {
   command.add_flag("--coverage", coverage, "Whether p(y|x) and p(x|y) agree; takes densities");
   command.add_option("--lpips", lpips, "Weights of LPIPS (squeeze), for pictures")->option_text("FILE");
   command
-      .add_option("--features", features, "Of the Frechet distance: inception:FILE (then it is FID), squeezenet:FILE")
+      .add_option("--features", features,
+                  "Of the Frechet distance: classifier (the judge's), inception:FILE (then it is FID), squeezenet:FILE")
       ->option_text("SPEC");
 }
 
@@ -181,14 +182,17 @@ struct Evaluation::Impl {
        const DataOptions& data_options, const SampleArguments& sampling, const Context& shared)
       : data(of), o(arguments), sample(sampling), context(shared), progress(shared.progress()) {
     if (data.size() < 2) throw Error(data.source, "has one sample", "metrics need at least two");
-    if ((!o.lpips.empty() || !o.features.empty()) && !facts.image)
+    const bool by_file = !o.features.empty() && o.features != "classifier";
+    if ((!o.lpips.empty() || by_file) && !facts.image)
       throw Error(o.lpips.empty() ? "--features" : "--lpips", "is for pictures, and these samples are vectors");
+    if (o.features == "classifier" && o.judge_data.empty())
+      throw Error("--features", "there is no classifier", "--judge DATA names what to train one on");
     kernel = make_kernel(o.kernel.empty() ? default_kernel(data) : o.kernel, data, progress.get());
     if (!o.lpips.empty()) perceptual = flow_library().load_lpips(o.lpips, sample.device);
-    if (!o.features.empty()) looking = open_features(o.features, sample.device);
-    if (looking) seen = looking->features(pictures(data.samples, facts), progress.get());
+    if (by_file) looking = open_features(o.features, sample.device);
     if (!o.judge_data.empty())
       judge.emplace(o.judge_data, data, facts, data_options, sample.device, context, progress.get());
+    if (has_features()) seen = features_of(data.samples, facts);
     rows = subset(data.size(), context.seed);
     x_rows = take_rows(data.samples.view(), rows);
     if (!can_rank()) {
@@ -196,6 +200,13 @@ struct Evaluation::Impl {
                  2 * o.neighbours, rows.size());
     }
   }
+  // Of the Fréchet distance: those asked for, else the judge's.
+  bool has_features() const { return looking || judge; }
+  FloatMatrix features_of(const FloatMatrix& samples, const ModelFacts& facts) {
+    return looking ? looking->features(pictures(samples, facts), progress.get())
+                   : judge->network->features(samples.view());
+  }
+  std::string features_name() const { return looking ? looking->name() : "classifier"; }
   bool can_rank() const { return rows.size() > 2 * o.neighbours; }
   static Pictures pictures(const FloatMatrix& samples, const ModelFacts& facts) {
     return {samples.view(), *facts.image, facts.value_range.value_or(std::array<float, 2>{0, 255})};
@@ -276,10 +287,7 @@ Json Evaluation::Impl::measure(FlowModel& model) {
       figures.add(
           "lpips",
           repeated(perceptual->distances(pictures(data.samples, facts), pictures(back, facts), progress.get())).mean);
-    if (looking) {
-      const FloatMatrix features = looking->features(pictures(back, facts), progress.get());
-      figures.add("frechet", frechet_distance(seen.view(), features.view()));
-    }
+    if (has_features()) figures.add("frechet", frechet_distance(seen.view(), features_of(back, facts).view()));
   }
 
   Json result;
@@ -304,9 +312,10 @@ Json Evaluation::Impl::measure(FlowModel& model) {
   figures.tell(result, "continuity", {{"k", o.neighbours}, {"n", rows.size()}});
   figures.tell(result, "mse");
   figures.tell(result, "lpips", {{"network", "squeeze"}});
-  if (looking)
+  if (has_features()) {
     figures.tell(result, "frechet",
-                 {{"features", looking->name()}, {"is_fid", looking->name() == "inception"}, {"n", data.size()}});
+                 {{"features", features_name()}, {"is_fid", features_name() == "inception"}, {"n", data.size()}});
+  }
   figures.tell(result, "coverage_50", {{"nominal", 0.5}});
   figures.tell(result, "coverage_90", {{"nominal", 0.9}});
   return result;
@@ -351,8 +360,7 @@ void print_evaluation(const Json& figures) {
   line("lpips", "LPIPS", fixed("  there and back"));
   line("frechet", figures.contains("frechet") && figures["frechet"]["is_fid"].get<bool>() ? "FID" : "Frechet distance",
        [](const Json& f) {
-         return fmt::format("  {} features of {} pictures", f["features"].get<std::string>(),
-                            f["n"].get<std::size_t>());
+         return fmt::format("  {} features of {} samples", f["features"].get<std::string>(), f["n"].get<std::size_t>());
        });
   line("coverage_50", "coverage of p(y|x)", nominal);
   line("coverage_90", "", nominal);

@@ -173,6 +173,8 @@ class Classifier {
   virtual ~Classifier() = default;
   // Class of each raw sample, as an index into the names of the training data's labels.
   virtual std::vector<std::int32_t> predict(MatrixView<const float> samples) = 0;
+  // What its last layer sees of each: 128 numbers of a picture, 256 of a vector. For a Fréchet distance.
+  virtual FloatMatrix features(MatrixView<const float> samples) = 0;
 };
 std::unique_ptr<Classifier> train_classifier(const Dataset& data, const ClassifierOptions& options = {},
                                              Progress* progress = nullptr);

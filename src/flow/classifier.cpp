@@ -30,13 +30,14 @@ struct PictureNetImpl : torch::nn::Module {
     hidden = register_module("hidden", torch::nn::Linear(64 * 16, 128));
     out = register_module("out", torch::nn::Linear(128, classes));
   }
-  torch::Tensor forward(torch::Tensor x) {
+  torch::Tensor features(torch::Tensor x) {
     x = torch::relu(b(torch::relu(a(x))));
     if (std::min(x.size(2), x.size(3)) >= 16) x = torch::max_pool2d(x, 2);
     x = torch::relu(d(torch::relu(c(x))));
     x = torch::adaptive_avg_pool2d(x, {4, 4}).flatten(1);
-    return out(dropout(torch::relu(hidden(x))));
+    return torch::relu(hidden(x));
   }
+  torch::Tensor forward(const torch::Tensor& x) { return out(dropout(features(x))); }
   torch::nn::Conv2d a{nullptr}, b{nullptr}, c{nullptr}, d{nullptr};
   torch::nn::Dropout dropout{nullptr};
   torch::nn::Linear hidden{nullptr}, out{nullptr};
@@ -50,7 +51,8 @@ struct VectorNetImpl : torch::nn::Module {
     out = register_module("out", torch::nn::Linear(256, classes));
     dropout = register_module("dropout", torch::nn::Dropout(0.1));
   }
-  torch::Tensor forward(torch::Tensor x) { return out(dropout(torch::relu(b(dropout(torch::relu(a(x))))))); }
+  torch::Tensor features(const torch::Tensor& x) { return torch::relu(b(dropout(torch::relu(a(x))))); }
+  torch::Tensor forward(const torch::Tensor& x) { return out(dropout(features(x))); }
   torch::nn::Linear a{nullptr}, b{nullptr}, out{nullptr};
   torch::nn::Dropout dropout{nullptr};
 };
@@ -74,23 +76,40 @@ class TorchClassifier final : public Classifier {
   }
 
   std::vector<std::int32_t> predict(MatrixView<const float> samples) override {
+    std::vector<std::int32_t> labels;
+    for_batches(samples, [&](const torch::Tensor& x, std::size_t) {
+      const torch::Tensor best = scores(x).argmax(1).to(torch::kCPU, torch::kInt32).contiguous();
+      labels.insert(labels.end(), best.data_ptr<std::int32_t>(), best.data_ptr<std::int32_t>() + best.size(0));
+    });
+    return labels;
+  }
+
+  FloatMatrix features(MatrixView<const float> samples) override {
+    FloatMatrix all;
+    for_batches(samples, [&](const torch::Tensor& x, std::size_t first) {
+      const torch::Tensor seen = (image_ ? picture_->features(x) : vector_->features(x)).to(torch::kCPU).contiguous();
+      if (first == 0) all = FloatMatrix(samples.rows, static_cast<std::size_t>(seen.size(1)));
+      std::copy_n(seen.data_ptr<float>(), seen.numel(), all.row(first).data());
+    });
+    return all;
+  }
+
+ private:
+  // use(batch as the network takes it, its first row)
+  template <class Use>
+  void for_batches(MatrixView<const float> samples, const Use& use) {
     if (samples.cols != dim_)
       throw Error("samples", fmt::format("have {} features, and the classifier knows {}", samples.cols, dim_));
     torch::NoGradGuard no_grad;
     module().eval();
-    std::vector<std::int32_t> labels;
     constexpr std::size_t kBatch = 1024;
     for (std::size_t first = 0; first < samples.rows; first += kBatch) {
       check_interrupt();
       std::vector<std::size_t> rows(std::min(kBatch, samples.rows - first));
       for (std::size_t k = 0; k < rows.size(); ++k) rows[k] = first + k;
-      const torch::Tensor best = scores(gather(samples, rows)).argmax(1).to(torch::kCPU, torch::kInt32).contiguous();
-      labels.insert(labels.end(), best.data_ptr<std::int32_t>(), best.data_ptr<std::int32_t>() + rows.size());
+      use(gather(samples, rows), first);
     }
-    return labels;
   }
-
- private:
   torch::nn::Module& module() { return image_ ? static_cast<torch::nn::Module&>(*picture_) : *vector_; }
   torch::Tensor scores(const torch::Tensor& x) { return image_ ? picture_(x) : vector_(x); }
 
