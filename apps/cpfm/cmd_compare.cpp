@@ -98,6 +98,7 @@ class Compare {
     const std::vector<std::string> methods = chosen_methods(o_.methods);
     if (command_.get_option("--part")->count() > 0)
       throw Error("--part", "is decided by what is compared", "one part is for training and the other is measured");
+    check_measures(methods);
     load();
     make_run_folder(out_);
     fit_config_ = config_with(command_, [](const CLI::Option& option) {
@@ -126,6 +127,22 @@ class Compare {
   }
 
  private:
+  // What would otherwise come to light after the first training.
+  void check_measures(const std::vector<std::string>& methods) const {
+    const std::string& latent = o_.couple.options.latent;
+    const bool cpfm = std::find(methods.begin(), methods.end(), "cpfm") != methods.end();
+    if (o_.evaluation.entropic && cpfm && latent != "gaussian")
+      throw Error("--entropic", fmt::format("the map is {}, not gaussian", printable(latent)));
+    const auto need = [](const char* option, const std::string& file) {
+      if (!file.empty() && !fs::exists(file))
+        throw Error(option, fmt::format("there is no file {}", printable(file, 200)),
+                    "docs/metrics.md says where weights come from");
+    };
+    need("--lpips", o_.evaluation.lpips);
+    const std::size_t colon = o_.evaluation.features.find(':');
+    if (colon != std::string::npos) need("--features", o_.evaluation.features.substr(colon + 1));
+  }
+
   void load() {
     DataOptions part = o_.data;
     part.part = o_.test.empty() ? "train" : "all";

@@ -4,6 +4,7 @@
 
 #include "base/text.hpp"
 #include "cli.hpp"
+#include "cpfm/error.hpp"
 #include "evaluation.hpp"
 #include "model_input.hpp"
 
@@ -26,6 +27,9 @@ void add_evaluate_command(CLI::App& app, Context& context) {
   sample->add_to(*command);
   command->callback([=, &context] {
     const auto model = open_model(*model_file, sample->device);
+    if (arguments->coverage && !has_coverage(model->facts()))
+      throw Error("--coverage", fmt::format("{} has no density of both ways", model->facts().method),
+                  "cpfm and infodiffusion have");
     Dataset data = data_options->load(context);
     match_columns(data, model->facts());
     const Json figures = Evaluation(data, model->facts(), *arguments, *data_options, *sample, context).measure(*model);

@@ -29,7 +29,7 @@ void tell(const fs::path& folder, const RunResult& result, const Context& contex
 }
 
 // Options that mean nothing for another method: those of stage 1 for all of them, which make a map of their own, and
-// those of training for kernel PCA, which is not trained.
+// those of training for methods that are not trained.
 std::vector<const CLI::Option*> options_without_meaning(const CLI::App& command, const std::string& method) {
   std::vector<const CLI::Option*> found;
   for (const CLI::Option* option : command.get_options()) {
@@ -37,8 +37,8 @@ std::vector<const CLI::Option*> options_without_meaning(const CLI::App& command,
     const bool of_flow = name == "--alpha" || name == "--interpolant" || name == "--y-draws" || name == "--pairs" ||
                          name == "--head" || name == "--fourier-features" || name == "--fourier-scale" ||
                          (name == "--conditioning" && method == "vae");
-    const bool of_training =
-        method == "kpca" && (TrainArguments::owns(*option) || name == "--beta") && name != "--device";
+    const bool of_training = (method == "kpca" || method == "tsne") &&
+                             (TrainArguments::owns(*option) || name == "--beta") && name != "--device";
     if (name != "--dim" && (of_flow || of_training || CoupleArguments::owns(*option))) found.push_back(option);
   }
   return found;

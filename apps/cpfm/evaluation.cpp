@@ -218,6 +218,7 @@ Evaluation::Evaluation(const Dataset& data, const ModelFacts& facts, const Evalu
                        const DataOptions& data_options, const SampleArguments& sample, const Context& context)
     : impl_(std::make_unique<Impl>(data, facts, arguments, data_options, sample, context)) {}
 Evaluation::~Evaluation() = default;
+bool has_coverage(const ModelFacts& facts) { return facts.method == "cpfm" || facts.method == "infodiffusion"; }
 Json Evaluation::measure(FlowModel& model) { return impl_->measure(model); }
 
 Json Evaluation::Impl::measure(FlowModel& model) {
@@ -226,11 +227,6 @@ Json Evaluation::Impl::measure(FlowModel& model) {
   const bool gaussian_map = facts.latent == "gaussian" || facts.method != "cpfm";
   if (o.entropic && !gaussian_map)
     throw Error("--entropic", fmt::format("the map is {}, not gaussian", printable(facts.latent)));
-  if (o.coverage && facts.method != "cpfm" && facts.method != "infodiffusion") {
-    throw Error("--coverage",
-                facts.method == "vae" ? "a VAE gives back means, not draws of p(x|y)" : "the method has no density",
-                "cpfm and infodiffusion have both");
-  }
 
   Figures figures;
   Json gaussian, entropic;
@@ -277,7 +273,7 @@ Json Evaluation::Impl::measure(FlowModel& model) {
       figures.add("trustworthiness", trustworthiness(x_rows.view(), y_rows.view(), o.neighbours));
       figures.add("continuity", continuity(x_rows.view(), y_rows.view(), o.neighbours));
     }
-    if (o.coverage) {
+    if (o.coverage && has_coverage(facts)) {
       constexpr std::size_t kPlaces = 200;
       std::vector<std::size_t> some = rows;  // in random order
       some.resize(std::min(some.size(), kPlaces));

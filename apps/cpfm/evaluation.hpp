@@ -25,13 +25,17 @@ class Evaluation {
              const DataOptions& data_options, const SampleArguments& sample, const Context& context);
   ~Evaluation();
 
-  // One entry per figure: {mean, sd, runs} and what it takes to read it, such as the floor or the judge's own accuracy.
+  // One entry per figure that the method has: {mean, sd, runs} and what it takes to read it, such as the floor or the
+  // judge's own accuracy.
   Json measure(FlowModel& model);
 
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
+
+// Whether a model of this method has densities of both ways, which --coverage needs.
+bool has_coverage(const ModelFacts& facts);
 
 // A line per figure.
 void print_evaluation(const Json& figures);

@@ -11,7 +11,8 @@ namespace {
 
 // A method that makes a map of its own.
 RunResult fit_without_coupling(const FitRequest& request, FlowEntry& flow, const Context& context) {
-  const bool trains = request.train.options.method != "kpca";
+  const std::string& method = request.train.options.method;
+  const bool trains = method != "kpca" && method != "tsne";
   const TrainOptions options = trains ? request.train.resolve(context, request.data, flow) : request.train.options;
   if (request.resume)
     require_run_of(request.folder, request.command, trains);
@@ -22,7 +23,8 @@ RunResult fit_without_coupling(const FitRequest& request, FlowEntry& flow, const
   const std::size_t dim = asked > 0 ? static_cast<std::size_t>(asked) : 2;
   const Run run{request.folder, request.data, nullptr,        request.applied, options,
                 "none",         dim,          request.resume, request.config};
-  return trains ? train_run(run, flow, context) : kernel_pca_run(run, context);
+  if (trains) return train_run(run, flow, context);
+  return method == "kpca" ? kernel_pca_run(run, context) : tsne_run(run, context);
 }
 
 // The coupling of a folder: the one that is there, or a new one, begun or gone on with.

@@ -66,6 +66,10 @@ std::unique_ptr<FlowModel> open_model(const std::string& model, const std::strin
     for (const char* left : {"checkpoint.cpfm", "coupling.cpfm", "coupling.cpfm.partial"})
       begun = begun || fs::exists(file / left, ignored);
     file /= "model.cpfm";
+    if (!fs::exists(file, ignored) && fs::exists(file.parent_path() / "embedding.csv", ignored)) {
+      throw Error(model, "holds a map alone, by a method that makes no model",
+                  "other methods place new samples and go back: --method cpfm");
+    }
     if (!fs::exists(file, ignored)) {
       throw Error(model, "is a folder without a model.cpfm",
                   begun ? "its run is not finished; go on with --resume" : "name a model, or the folder of a run");

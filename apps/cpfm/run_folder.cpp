@@ -40,6 +40,7 @@ class Metrics {
   std::ofstream out_;
 };
 
+constexpr std::size_t kFewestTsne = 8;
 constexpr const char *kCoupling = "coupling.cpfm", *kPartial = "coupling.cpfm.partial", *kConfig = "config.toml";
 
 bool is_there(const fs::path& file) {
@@ -155,6 +156,7 @@ void refuse_other_run(const fs::path& folder, bool couples) {
   const char* go_on = "go on with --resume, or name another folder";
   if (is_there(folder / "model.cpfm"))
     refuse("a finished run", "name another folder, or go on training it with --resume and a larger budget");
+  if (is_there(folder / "embedding.csv")) refuse("a finished map", "name another folder");
   if (is_there(folder / "checkpoint.cpfm")) refuse("an interrupted run" + step_of(folder / "checkpoint.cpfm"), go_on);
   if (is_there(folder / kPartial)) refuse("an interrupted run of 'cpfm fit', which was still coupling", go_on);
   if (couples && is_there(folder / kCoupling)) refuse("a coupling that was not trained on to the end", go_on);
@@ -309,6 +311,24 @@ RunResult kernel_pca_run(const Run& run, const Context& context) {
   return report(run, state, context);
 }
 
+RunResult tsne_run(const Run& run, const Context& context) {
+  const auto progress = context.progress();
+  const auto start = std::chrono::steady_clock::now();
+  if (run.latent_dim != 2) throw Error("--dim", fmt::format("is {}, and t-SNE is for the plane", run.latent_dim), "2");
+  if (run.data.size() < kFewestTsne)
+    throw Error(run.data.source, fmt::format("has {} samples", run.data.size()),
+                fmt::format("t-SNE needs at least {}", kFewestTsne));
+  TsneOptions options;
+  options.perplexity = std::min(options.perplexity, static_cast<double>(run.data.size() - 1) / 3.5);
+  const FloatMatrix y = tsne(scaled(run.data, network_scale(run.data)).view(), options, progress.get());
+  write_config(run.folder, run.config);
+  write_embedding((run / "embedding.csv").string(), y, run.data);
+  TrainState state;
+  state.done = true;
+  state.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return {state, write_map_report(run, y, state.seconds, context)};
+}
+
 void print_run(const fs::path& folder, const RunResult& result) {
   const auto line = [](const char* what, const std::string& text) { fmt::print("  {:<11} {}\n", what, text); };
   fmt::print("{}\n", printable(folder.string(), 200));
@@ -318,7 +338,8 @@ void print_run(const fs::path& folder, const RunResult& result) {
     line("trained", fmt::format("{} steps, {} epochs, {:.1f} min", state.steps, state.epoch, state.seconds / 60));
   if (state.loss_x > 0) line("loss", fmt::format("x {:.4f}, y {:.4f}", state.loss_x, state.loss_y));
   if (state.validation_x) line("held out", fmt::format("x {:.4f}, y {:.4f}", *state.validation_x, *state.validation_y));
-  line("model", printable((folder / "model.cpfm").string(), 200));
+  const bool has_model = result.numbers.contains("model");
+  line(has_model ? "model" : "map", printable((folder / (has_model ? "model.cpfm" : "embedding.csv")).string(), 200));
   line("report", printable((folder / "report.html").string(), 200));
 }
 

@@ -51,6 +51,8 @@ struct RunResult {
 RunResult train_run(const Run& run, FlowEntry& flow, const Context& context);
 // The same for kernel PCA, which is not trained.
 RunResult kernel_pca_run(const Run& run, const Context& context);
+// The same for t-SNE: the map is in embedding.csv, and there is no model.
+RunResult tsne_run(const Run& run, const Context& context);
 void print_run(const std::filesystem::path& folder, const RunResult& result);
 
 }  // namespace cpfm::app

@@ -99,6 +99,12 @@ std::vector<std::size_t> some_rows(std::size_t n, std::size_t most, std::uint64_
   return rows;
 }
 
+ReportSection how_to_make_again(const Run& run, const Context& context) {
+  return {.heading = "How to make it again",
+          .blocks = {ReportListing{.text = context.command_line, .caption = "The command"},
+                     ReportListing{.text = run.config, .caption = "Its options: config.toml"}}};
+}
+
 std::string number(double value) { return fmt::format("{:.4g}", value); }
 
 }  // namespace
@@ -250,14 +256,58 @@ Json write_run_report(const Run& run, const TrainState& state, const Context& co
                                             w2["n"].get<std::size_t>(), number(w2["floor"].get<double>())));
   }
   report.sections.push_back({.heading = "Numbers", .blocks = {facts_block}});
-  ReportSection again{.heading = "How to make it again",
-                      .blocks = {ReportListing{.text = context.command_line, .caption = "The command"},
-                                 ReportListing{.text = run.config, .caption = "Its options: config.toml"}}};
+  ReportSection again = how_to_make_again(run, context);
   if (!facts.training.empty()) {
     again.blocks.push_back(ReportListing{.text = Json::parse(facts.training).dump(2),
                                          .caption = "What training made of them on this machine"});
   }
   report.sections.push_back(std::move(again));
+  report.footer = version_text();
+  write_html_report(run / "report.html", report);
+  return numbers;
+}
+
+Json write_map_report(const Run& run, const FloatMatrix& y, double seconds, const Context& context) {
+  constexpr std::size_t kNeighbours = 10, kLabelNeighbours = 15, kMost = 2000;
+  const std::vector<std::size_t> rows = some_rows(run.data.size(), kMost, context.seed);
+  const Dataset shown = select(run.data, rows);
+  const FloatMatrix places = take_rows(y.view(), rows);
+  Json numbers{{"output", run.folder.string()},
+               {"embedding", (run / "embedding.csv").string()},
+               {"report", (run / "report.html").string()},
+               {"n", run.data.size()},
+               {"seconds", seconds},
+               {"method", run.options.method}};
+  ReportFacts facts;
+  facts.facts = {{"Samples", fmt::format("{} of {} features", run.data.size(), run.data.dim())},
+                 {"Method", run.options.method},
+                 {"Seconds", fmt::format("{:.1f}", seconds)}};
+  if (rows.size() > 2 * kNeighbours) {
+    const double trust = trustworthiness(shown.samples.view(), places.view(), kNeighbours);
+    numbers["trustworthiness"] = {{"value", trust}, {"k", kNeighbours}, {"n", rows.size()}};
+    facts.facts.emplace_back("Trustworthiness", fmt::format("{:.4f} of {} neighbours", trust, kNeighbours));
+  }
+  if (shown.labels) {
+    const std::size_t k = std::min(kLabelNeighbours, shown.size() - 1);
+    const double kept =
+        agreement(nearest_labels(places.view(), shown.labels->ids, places.view(), k, true), shown.labels->ids);
+    numbers["knn_label"] = {{"value", kept}, {"k", k}};
+    facts.facts.emplace_back(fmt::format("{}-NN label on the map", k), fmt::format("{:.3f}", kept));
+  }
+  HtmlReport report;
+  report.title = printable(run.data.source, 100);
+  report.subtitle = fmt::format("the map that {} makes", run.options.method);
+  if (can_draw()) {
+    Figure map;
+    map.panels = {map_scatter(places, shown, "")};
+    report.sections.push_back({.heading = "The map",
+                               .text = "Where each sample is put. There is no model: other samples have no place, and "
+                                       "nothing comes back from one.",
+                               .blocks = {Builder(run).picture("embedding.png", png_bytes(map), map.scale,
+                                                               fmt::format("{} samples", rows.size()))}});
+  }
+  report.sections.push_back({.heading = "Numbers", .blocks = {facts}});
+  report.sections.push_back(how_to_make_again(run, context));
   report.footer = version_text();
   write_html_report(run / "report.html", report);
   return numbers;

@@ -153,8 +153,8 @@ bool TrainArguments::owns(const CLI::Option& option) {
 void TrainArguments::add_methods_to(CLI::App& command) {
   const char* group = "Method";
   command.add_option("--method", options.method, "cpfm, or one to compare it with, with the same network")
-      ->check(one_of({"cpfm", "vae", "diffae", "infodiffusion", "kpca"}))
-      ->option_text("cpfm|vae|diffae|infodiffusion|kpca=cpfm")
+      ->check(one_of({"cpfm", "vae", "diffae", "infodiffusion", "kpca", "tsne"}))
+      ->option_text("cpfm|vae|diffae|infodiffusion|kpca|tsne=cpfm")
       ->capture_default_str()
       ->group(group);
   command
