@@ -458,7 +458,8 @@ TEST_F(FlowCommands, EvaluateSaysWhatItNeeds) {
     return run_cpfm(all);
   };
   expect_refused(evaluate({"--lpips", path("none")}), "none");
-  expect_refused(evaluate({"--features", "resnet:x"}), "inception:FILE or squeezenet:FILE");
+  expect_refused(evaluate({"--features", "resnet:x"}), "classifier, inception:FILE or squeezenet:FILE");
+  expect_refused(evaluate({"--features", "classifier"}), "--features: there is no classifier; --judge DATA");
   expect_refused(evaluate({"--features", "inception:" + path("run/model.cpfm")}), "docs/metrics.md");
   const Outcome few = evaluate({"--neighbours", "20"});
   EXPECT_EQ(few.exit_code, 0) << few.err;
@@ -502,6 +503,49 @@ TEST_F(FlowCommands, OtherMethodsGoThroughTheSameCommands) {
   expect_refused(run_cpfm({"fit", "digits", "--method", "diffae", "--beta", "2", "-o", path("v"), "--quiet"}),
                  "--beta");
   EXPECT_FALSE(std::filesystem::exists(path("v")));
+}
+
+TEST_F(FlowCommands, MethodsWithoutTrainingGoThroughThemToo) {
+  const std::string run = path("by-kpca"), map = path("by-tsne");
+  const auto fit = [&](const std::string& method, const std::string& folder, std::vector<std::string> more = {}) {
+    std::vector<std::string> words{"fit",  "digits", "--limit", "200",    "--method",
+                                   method, "-o",     folder,    "--json", "--quiet"};
+    words.insert(words.end(), more.begin(), more.end());
+    return run_cpfm(words);
+  };
+  Outcome outcome = fit("kpca", run);
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.json()["method"], "kpca");
+  EXPECT_GT(outcome.json()["knn_label"]["value"].get<double>(), 0.4);
+  EXPECT_TRUE(std::filesystem::exists(run + "/grid.png"));
+  expect_refused(fit("kpca", run), "holds a finished run");
+  EXPECT_EQ(fit("kpca", run, {"--resume"}).exit_code, 0);  // such as where the report is missing
+  expect_refused(fit("vae", run, {"--resume"}), run);
+  expect_refused(fit("kpca", path("v"), {"--minutes", "1"}), "--minutes: means nothing for --method kpca");
+  outcome =
+      run_cpfm({"evaluate", run, "digits", "--part", "test", "--judge", "digits", "--runs", "1", "--json", "--quiet"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_GT(outcome.json()["label_kept"]["mean"].get<double>(), 0.25);
+  EXPECT_EQ(outcome.json()["frechet"]["features"], "classifier");
+  expect_refused(run_cpfm({"evaluate", run, "digits", "--coverage", "--quiet"}), "--coverage: kpca has no density");
+  EXPECT_EQ(run_cpfm({"generate", run, "--grid", "3", "-o", path("g3.png"), "--quiet"}).exit_code, 0);
+  EXPECT_EQ(run_cpfm({"reconstruct", run, "digits", "--limit", "9", "-o", path("r3.png"), "--quiet"}).exit_code, 0);
+  expect_refused(run_cpfm({"embed", run, path("t9.npy"), "-o", path("y.npy"), "--quiet"}), "t9.npy");
+  std::string damaged = read_bytes(run + "/model.cpfm");
+  damaged.resize(damaged.size() - 100);
+  write_bytes(*dir_ / "damaged.cpfm", damaged);
+  expect_refused(run_cpfm({"embed", path("damaged.cpfm"), "digits", "-o", path("y.npy"), "--quiet"}), "damaged.cpfm");
+
+  outcome = fit("tsne", map);
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_GT(outcome.json()["knn_label"]["value"].get<double>(), 0.8);
+  EXPECT_GT(outcome.json()["trustworthiness"]["value"].get<double>(), 0.9);
+  ReadOptions with_labels;
+  with_labels.labels = "label";
+  EXPECT_EQ(read_dataset(map + "/embedding.csv", with_labels).size(), 200u);
+  expect_refused(run_cpfm({"embed", map, "digits", "-o", path("y.npy"), "--quiet"}), "holds a map alone");
+  expect_refused(fit("tsne", map), "holds a finished map");
+  expect_refused(fit("tsne", path("v"), {"--dim", "3"}), "t-SNE is for the plane");
 }
 
 TEST_F(FlowCommands, SayWhatDoesNotFit) {

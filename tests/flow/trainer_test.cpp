@@ -499,6 +499,24 @@ TEST(Classifier, LearnsWhatCanBeToldApart) {
   std::size_t right = 0;
   for (std::size_t i = 0; i < 400; ++i) right += found[i] == data.labels->ids[i] ? 1 : 0;
   EXPECT_GE(right, 392u);
+  // What its last layer sees tells them apart, too, and is the same every time.
+  const FloatMatrix seen = judge->features(data.samples.view());
+  ASSERT_EQ(seen.rows(), 400u);
+  ASSERT_EQ(seen.cols(), 256u);
+  double difference = 0;
+  for (std::size_t k = 0; k < seen.cols(); ++k) {
+    double left = 0, other = 0;
+    for (std::size_t i = 0; i < 400; i += 2) {
+      left += seen(i, k) / 200.0;
+      other += seen(i + 1, k) / 200.0;
+    }
+    difference += std::abs(left - other);
+  }
+  EXPECT_GT(difference, 5);
+  const FloatMatrix again = judge->features(data.samples.view());
+  EXPECT_TRUE(std::equal(again.data(), again.data() + again.size(), seen.data()));
+  const FloatMatrix narrow(3, 1);
+  EXPECT_THROW(judge->features(narrow.view()), Error);
 }
 
 }  // namespace

@@ -186,6 +186,15 @@ TEST(Html, SetsNumbersFlushRightAndNamesRows) {
   EXPECT_CONTAINS(page, "<th scope=\"col\">method</th><th scope=\"col\" class=\"number\">error</th>");
   EXPECT_CONTAINS(page, "<tr><th scope=\"row\">ours</th><td class=\"number\">0.12</td></tr>");
   EXPECT_CONTAINS(page, "<tr><th scope=\"row\">PCA</th><td class=\"number\"></td></tr>");
+  ReportTable ranked;
+  ranked.columns = {{"method"}, {"error", true}};
+  ranked.rows = {{"ours", "<1>"}, {"PCA", "2"}, {"VAE", "3"}};
+  ranked.bold = {{0, 1}};
+  ranked.underlined = {{1, 1}};
+  const std::string marked = written(with_block(ranked));
+  EXPECT_CONTAINS(marked, "<td class=\"number\"><strong>&lt;1&gt;</strong></td>");
+  EXPECT_CONTAINS(marked, "<td class=\"number\"><u>2</u></td>");
+  EXPECT_CONTAINS(marked, "<td class=\"number\">3</td>");
   EXPECT_CONTAINS(written(with_block(ReportTable{.columns = {{"k", true}}, .rows = {{"1"}}})),
                   "<tr><td class=\"number\">1</td></tr>");
 }

@@ -1,0 +1,156 @@
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
+
+#include "support/program.hpp"
+
+#if !CPFM_SANITIZED
+namespace cpfm::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> compare_words(const std::string& out, const std::vector<std::string>& more,
+                                       const std::string& steps = "4") {
+  std::vector<std::string> words{"compare", "digits",  "--limit", "200",       "-o",   out,        "--steps",
+                                 steps,     "--batch", "16",      "--epsilon", "0.02", "--starts", "1",
+                                 "--runs",  "2",       "--json",  "--threads", "1",    "--device", "cpu"};
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+TEST(Compare, MakesOneTableAndDoesNothingTwice) {
+  const TempDir dir;
+  const std::string out = (dir / "c").string();
+  const Outcome first = run_cpfm(compare_words(out, {"--methods", "vae,kpca", "--quiet"}));
+  ASSERT_EQ(first.exit_code, 0) << first.err;
+  const auto table = first.json();
+  for (const char* method : {"vae", "kpca"}) {
+    for (const char* figure :
+         {"w2_gaussian", "gwot", "gwot_share", "label_kept", "knn_label", "trustworthiness", "mse", "frechet"}) {
+      ASSERT_TRUE(table["methods"][method].contains(figure)) << method << " " << figure;
+      EXPECT_EQ(table["methods"][method][figure]["runs"], 2);
+    }
+    EXPECT_EQ(table["methods"][method]["frechet"]["is_fid"], false);
+    for (const char* file : {"model.cpfm", "report.html", "map.png", "back.png", "places.png", "evaluation.json"})
+      EXPECT_TRUE(fs::exists(dir / "c" / method / file)) << method << " " << file;
+  }
+  // The best comes first, the second next, by the direction of the figure.
+  const auto mean = [&](const std::string& method, const char* figure) {
+    return table["methods"][method][figure]["mean"].get<double>();
+  };
+  const std::vector<std::string> mse = table["best"]["mse"], kept = table["best"]["knn_label"];
+  EXPECT_LE(mean(mse[0], "mse"), mean(mse[1], "mse"));
+  EXPECT_GE(mean(kept[0], "knn_label"), mean(kept[1], "knn_label"));
+  const std::string page = read_bytes(dir / "c/report.html"), markdown = read_bytes(dir / "c/table.md");
+  EXPECT_CONTAINS(page, "<strong>");
+  EXPECT_CONTAINS(page, "<u>");
+  EXPECT_CONTAINS(markdown, "**");
+  EXPECT_CONTAINS(read_bytes(dir / "c/table.csv"), "kpca,mse,");
+
+  // Again, in other words that change nothing, and with one method more: what is there stays as it is.
+  const auto written = fs::last_write_time(dir / "c/vae/model.cpfm");
+  const auto measured = fs::last_write_time(dir / "c/vae/evaluation.json");
+  const Outcome again = run_cpfm(compare_words(out, {"--methods", "vae,kpca"}));
+  ASSERT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_EQ(again.json(), table);
+  EXPECT_EQ(again.err, "");
+  const Outcome more = run_cpfm(compare_words(out, {"--methods", "vae,kpca,cpfm", "--law", "square", "--quiet"}));
+  ASSERT_EQ(more.exit_code, 0) << more.err;
+  EXPECT_EQ(fs::last_write_time(dir / "c/vae/model.cpfm"), written);
+  EXPECT_EQ(fs::last_write_time(dir / "c/vae/evaluation.json"), measured);
+  EXPECT_EQ(more.json()["methods"]["vae"], table["methods"]["vae"]);
+  EXPECT_TRUE(fs::exists(dir / "c/laws.png"));
+  EXPECT_TRUE(fs::exists(dir / "c/cpfm/coupling.cpfm"));
+
+  // Another measurement measures again, without training; another coupling is refused.
+  const Outcome other = run_cpfm(compare_words(out, {"--methods", "vae", "--neighbours", "5", "--quiet"}));
+  ASSERT_EQ(other.exit_code, 0) << other.err;
+  EXPECT_EQ(other.json()["methods"]["vae"]["trustworthiness"]["k"], 5);
+  EXPECT_EQ(fs::last_write_time(dir / "c/vae/model.cpfm"), written);
+  const Outcome refused = run_cpfm(compare_words(out, {"--methods", "cpfm", "--kernel", "heat", "--quiet"}));
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_CONTAINS(refused.err, "--output: kernel is heat here and was not given");
+  // A part of a comparison is a run like any other.
+  const Outcome used = run_cpfm({"evaluate", out + "/kpca", "digits", "--part", "test", "--runs", "1", "--quiet"});
+  EXPECT_EQ(used.exit_code, 0) << used.err;
+}
+
+TEST(Compare, GoesOnAfterAnInterrupt) {
+  const TempDir dir;
+  const std::string out = (dir / "c").string();
+  const std::vector<std::string> words = compare_words(out, {"--methods", "kpca,vae", "--quiet"}, "500");
+  RunOptions options;
+  options.while_running = [&](pid_t child) {
+    for (int k = 0; k < 600 && !fs::exists(dir / "c/vae/metrics.jsonl"); ++k)
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    kill(child, SIGINT);
+  };
+  const Outcome stopped = run_cpfm(words, options);
+  EXPECT_EQ(stopped.exit_code, 130) << stopped.err;
+  EXPECT_CONTAINS(stopped.err, "the same command goes on");
+  ASSERT_TRUE(fs::exists(dir / "c/kpca/evaluation.json"));
+  ASSERT_TRUE(fs::exists(dir / "c/vae/checkpoint.cpfm"));
+  EXPECT_FALSE(fs::exists(dir / "c/vae/model.cpfm"));
+  const auto measured = fs::last_write_time(dir / "c/kpca/evaluation.json");
+  const Outcome ended = run_cpfm(words);
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_EQ(ended.json()["methods"].size(), 2u);
+  EXPECT_EQ(fs::last_write_time(dir / "c/kpca/evaluation.json"), measured);
+}
+
+TEST(Compare, SaysWhatDoesNotFit) {
+  const TempDir dir;
+  const std::string out = (dir / "c").string();
+  const auto refuse = [&](const std::vector<std::string>& more, const std::string& why) {
+    const Outcome outcome = run_cpfm(compare_words(out, more));
+    EXPECT_EQ(outcome.exit_code, 1) << why;
+    EXPECT_CONTAINS(outcome.err, why);
+    EXPECT_FALSE(fs::exists(out)) << why;
+  };
+  refuse({"--methods", "vae,pca"}, "--methods: 'pca' is not known");
+  refuse({"--part", "test"}, "--part: is decided by what is compared");
+  refuse({"--entropic", "--latent", "square"}, "--entropic: the map is square");
+  refuse({"--lpips", "nowhere"}, "--lpips: there is no file nowhere; docs/metrics.md");
+  refuse({"--features", "inception:nowhere"}, "--features: there is no file nowhere");
+  write_bytes(dir / "t.csv", "a,b,c\n1,2,3\n4,5,6\n7,8,9\n2,4,1\n");
+  refuse({"--test", (dir / "t.csv").string()}, "--test: ");
+  const Outcome unknown = run_cpfm({"reproduce", "imagenet"});
+  EXPECT_EQ(unknown.exit_code, 1);
+  EXPECT_CONTAINS(unknown.err, "there is no experiment 'imagenet'; afhq, cifar10, digits, mnist, tinyimagenet");
+  const Outcome missing = run_cpfm({"reproduce", "mnist", "--data", (dir / "none").string()});
+  EXPECT_EQ(missing.exit_code, 1);
+  EXPECT_CONTAINS(missing.err, "cpfm data get mnist");
+  const Outcome wrong = run_cpfm({"reproduce", "digits", "--runs", "none"});
+  EXPECT_EQ(wrong.exit_code, 1);
+  EXPECT_CONTAINS(wrong.err, "--runs: 'none' is not allowed");
+}
+
+// Minutes; a test of its own in CMakeLists.txt.
+TEST(Reproduce, DigitsQuickComparesAllMethods) {
+  const TempDir dir;
+  const Outcome outcome = run_cpfm({"reproduce", "digits", "--quick", "-o", (dir / "d").string(), "--json", "--quiet"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const auto table = outcome.json();
+  const auto mean = [&](const char* method, const char* figure) {
+    return table["methods"][method][figure]["mean"].get<double>();
+  };
+  for (const char* method : {"cpfm", "vae", "diffae", "infodiffusion", "kpca"}) {
+    EXPECT_TRUE(table["methods"].contains(method)) << method;
+    // Ten classes of about equal size: all learn something.
+    EXPECT_GT(mean(method, "knn_label"), 0.4) << method;
+    EXPECT_GT(mean(method, "label_kept"), 0.25) << method;
+    EXPECT_LT(mean(method, "gwot_share"), 0.5) << method;
+  }
+  // On so few samples the best ones are at the floor, and which comes first is a matter of luck.
+  for (const char* method : {"vae", "diffae"}) EXPECT_LT(mean("cpfm", "w2_gaussian"), mean(method, "w2_gaussian"));
+  EXPECT_LT(mean("cpfm", "w2_gaussian"), table["methods"]["cpfm"]["w2_gaussian"]["floor"].get<double>() + 0.02);
+  for (const char* law : {"1.cpfm", "2.cpfm", "3.cpfm"}) EXPECT_TRUE(fs::exists(dir / "d/laws" / law));
+  EXPECT_TRUE(fs::exists(dir / "d/report.html"));
+}
+
+}  // namespace
+}  // namespace cpfm::test
+#endif
