@@ -70,8 +70,9 @@ Json machine_facts() {
 void print_line(const char* what, const std::string& text) { fmt::print("  {:<11} {}\n", what, text); }
 
 void print_machine(const Json& machine) {
-  print_line("machine", fmt::format("{}, {} threads, {}", machine["cpu"].get<std::string>(),
-                                    machine["threads"].get<int>(), machine["simd"].get<std::string>()));
+  print_line("machine", fmt::format("{}, {} threads, {}{}", machine["cpu"].get<std::string>(),
+                                    machine["threads"].get<int>(), machine["simd"].get<std::string>(),
+                                    machine.contains("gpu") ? ", on " + machine["gpu"].get<std::string>() : ""));
   print_line("build", fmt::format("cpfm {} ({}, {}, {})", kVersion, kCommit, kCompiler, kBuildType));
 }
 

@@ -139,6 +139,8 @@ bool CoupleArguments::owns(const CLI::Option& option) {
 
 CoupleOptions CoupleArguments::resolve(const Context& context, std::size_t n) const {
   CoupleOptions resolved = options;
+  if (options.solver.coarse_points == 1)
+    throw Error("--coarse-points", "a subset of one cannot be coupled", "0 for none, or two or more");
   resolved.seed = context.seed;
   resolved.solver.algorithm = algorithm_ == "paper" ? GwotOptions::Algorithm::kPaper : GwotOptions::Algorithm::kCpfm;
   resolved.weights = read_weights("--weights", weights_, n);

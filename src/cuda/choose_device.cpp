@@ -20,10 +20,10 @@ Device choose_device(const std::string& name) {
   if (name == "auto") return {};
   if (facts.toolkit.empty())
     throw Error("--device", printable(name) + " is asked for, and this build has no CUDA",
-                "build where nvcc is found, or --device cpu");
+                "build where nvcc is found, or use --device cpu");
   if (count == 0)
-    throw Error("--device", printable(name) + " is asked for, and there is no GPU here (" + facts.why_none + ")",
-                "--device cpu");
+    throw Error("--device", printable(name) + " is asked for, and there is no GPU here: " + facts.why_none,
+                "use --device cpu, or auto");
   throw Error("--device", "there is no " + printable(name), "cuda:0 to " + Device{count - 1}.name());
 }
 

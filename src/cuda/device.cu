@@ -9,7 +9,10 @@ CudaFacts cuda_facts() {
   facts.toolkit = std::to_string(CUDART_VERSION / 1000) + "." + std::to_string(CUDART_VERSION % 1000 / 10);
   int count = 0;
   if (const cudaError_t error = cudaGetDeviceCount(&count); error != cudaSuccess) {
-    facts.why_none = cudaGetErrorString(error);
+    // What CUDA says of a machine without any driver is that it is too old.
+    facts.why_none = error == cudaErrorInsufficientDriver
+                         ? "there is no NVIDIA driver, or it is older than this build's CUDA needs"
+                         : cudaGetErrorString(error);
     return facts;
   }
   for (int i = 0; i < count; ++i) {

@@ -1,3 +1,4 @@
+// Sinkhorn's half-iterations as a kernel, and the loop around them: see sinkhorn.hpp.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -541,6 +542,7 @@ struct DeviceSinkhorn::Impl {
       }
     } catch (...) {
       if (cudaStreamEndCapture(stream, &captured) == cudaSuccess) cudaGraphDestroy(captured);
+      cudaGetLastError();  // what went wrong is on its way
       throw;
     }
     check_cuda(cudaStreamEndCapture(stream, &captured), "capturing");

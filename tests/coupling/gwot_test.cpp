@@ -333,6 +333,55 @@ TEST(Gwot, BeginsLargeProblemsOnASubset) {
   }
 }
 
+TEST(Gwot, BringsASubsetWithAnotherOriginToAllPoints) {
+  GwotOptions options = small_run();
+  options.epsilon = 0.004;
+  options.start_points = 150;
+  options.coarse_points = 200;
+  // A latent point far out with much of the mass, which the subset may lack: its mean is elsewhere than that of all.
+  const auto uneven = [] {
+    GwotProblem problem = classes(600);
+    problem.column_mass.assign(600, 0.7 / 599);
+    problem.column_mass[17] = 0.3;
+    problem.y(17, 0) = 3;
+    problem.y(17, 1) = -2;
+    return problem;
+  };
+  GwotOptions all = options;
+  all.coarse_points = 0;
+  GwotSolver direct(uneven(), all), solver(uneven(), options);
+  direct.run();
+  solver.run();
+  EXPECT_EQ(solver.state().status, direct.state().status);
+  EXPECT_EQ(solver.state().rescued, 0u);
+  EXPECT_NEAR(solver.state().reduced, direct.state().reduced, 0.02 * std::abs(direct.state().reduced));
+  // Potentials in the wrong coordinates would have to be found again.
+  EXPECT_LT(solver.state().half_iterations, 0.7 * static_cast<double>(direct.state().half_iterations));
+}
+
+TEST(Gwot, WhatWasSavedOnASubsetLivesOnAfterIt) {
+  GwotOptions options = small_run();
+  options.start_points = 150;
+  options.coarse_points = 200;
+  const TempDir dir;
+  GwotSolver solver(classes(600), options), same(classes(600), options);
+  solver.step();
+  same.step();
+  TensorFileWriter at_once, later;
+  same.save(at_once);
+  at_once.save(dir / "at_once");
+  solver.save(later);
+  solver.run();  // past the subset
+  later.save(dir / "later");
+  EXPECT_EQ(read_bytes(dir / "later"), read_bytes(dir / "at_once"));
+}
+
+TEST(Gwot, RefusesASubsetOfOnePoint) {
+  GwotOptions options = small_run();
+  options.coarse_points = 1;
+  EXPECT_CONTAINS(error_of([&] { GwotSolver solver(classes(60), options); }), "coarse_points: one point");
+}
+
 TEST(Gwot, RefusesACheckpointOfOtherDataOrOptions) {
   const Dense dense = random_kernel(50, false, 3);
   GwotSolver first(problem_of(dense, normal_points(50, 2, 1)), small_run());
