@@ -18,9 +18,17 @@ RunResult fit_without_coupling(const FitRequest& request, FlowEntry& flow, const
     require_run_of(request.folder, request.command, trains);
   else
     refuse_other_run(request.folder, true);
-  make_run_folder(request.folder);
   const int asked = request.couple.options.latent_options.dim;
   const std::size_t dim = asked > 0 ? static_cast<std::size_t>(asked) : 2;
+  if (method == "tsne") {
+    constexpr std::size_t kFewest = 8;
+    if (dim != 2) throw Error("--dim", fmt::format("is {}, and t-SNE is for the plane", dim), "2");
+    if (request.data.size() < kFewest) {
+      throw Error(request.data.source, fmt::format("has {} samples", request.data.size()),
+                  fmt::format("t-SNE needs at least {}", kFewest));
+    }
+  }
+  make_run_folder(request.folder);
   const Run run{request.folder, request.data, nullptr,        request.applied, options,
                 "none",         dim,          request.resume, request.config};
   if (trains) return train_run(run, flow, context);

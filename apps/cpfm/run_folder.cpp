@@ -40,7 +40,6 @@ class Metrics {
   std::ofstream out_;
 };
 
-constexpr std::size_t kFewestTsne = 8;
 constexpr const char *kCoupling = "coupling.cpfm", *kPartial = "coupling.cpfm.partial", *kConfig = "config.toml";
 
 bool is_there(const fs::path& file) {
@@ -314,10 +313,6 @@ RunResult kernel_pca_run(const Run& run, const Context& context) {
 RunResult tsne_run(const Run& run, const Context& context) {
   const auto progress = context.progress();
   const auto start = std::chrono::steady_clock::now();
-  if (run.latent_dim != 2) throw Error("--dim", fmt::format("is {}, and t-SNE is for the plane", run.latent_dim), "2");
-  if (run.data.size() < kFewestTsne)
-    throw Error(run.data.source, fmt::format("has {} samples", run.data.size()),
-                fmt::format("t-SNE needs at least {}", kFewestTsne));
   TsneOptions options;
   options.perplexity = std::min(options.perplexity, static_cast<double>(run.data.size() - 1) / 3.5);
   const FloatMatrix y = tsne(scaled(run.data, network_scale(run.data)).view(), options, progress.get());
