@@ -5,18 +5,18 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
+#include <cmath>
+#include <numeric>
 
-#include "base/atomic_file.hpp"
 #include "base/log.hpp"
 #include "base/take_rows.hpp"
 #include "base/text.hpp"
 #include "checks.hpp"
 #include "cli.hpp"
+#include "compare_report.hpp"
 #include "comparison.hpp"
 #include "config.hpp"
 #include "cpfm/error.hpp"
-#include "cpfm/html_report.hpp"
 #include "cpfm/random.hpp"
 #include "cpfm/report.hpp"
 #include "evaluation.hpp"
@@ -24,19 +24,19 @@
 #include "flow_library.hpp"
 #include "map_view.hpp"
 #include "model_input.hpp"
+#include "whole_file.hpp"
 
 namespace cpfm::app {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::uint32_t kShownStream = 0x636d7073;  // "cmps"
-constexpr std::size_t kMapPoints = 2000, kShownPictures = 15, kGridSide = 10;
-constexpr double kGridReach = 1.5;  // of the grid of places, as in the paper
-constexpr const char *kFigures = "evaluation.json", *kMap = "map.png", *kBack = "back.png", *kGrid = "places.png";
+constexpr std::uint32_t kPartStream = 0x70617274, kShownStream = 0x6c617773;  // "part", "laws"
+// Written last: a fit that ended, and what was measured of it, each with what it depends on.
+constexpr const char *kFitted = "fitted.json", *kMeasured = "evaluation.json";
 
 struct CompareArguments {
   std::string folder, methods = "cpfm,vae,diffae,infodiffusion,kpca", test;
-  std::size_t test_limit = 0;
+  std::size_t train_limit = 0, test_limit = 0;
   std::vector<std::string> laws;
   DataOptions data;
   CoupleArguments couple;
@@ -50,6 +50,9 @@ std::vector<std::string> chosen_methods(const std::string& list) {
   for (std::size_t at = 0; at <= list.size();) {
     const std::size_t comma = std::min(list.find(',', at), list.size());
     const std::string name = list.substr(at, comma - at);
+    if (name == "tsne")
+      throw Error("--methods", "t-SNE makes no model that could be measured on other samples",
+                  "look at its map with 'cpfm fit --method tsne'");
     if (std::find(known.begin(), known.end(), name) == known.end()) {
       throw Error("--methods", fmt::format("'{}' is not known", printable(name)),
                   "some of cpfm,vae,diffae,infodiffusion,kpca");
@@ -58,22 +61,6 @@ std::vector<std::string> chosen_methods(const std::string& list) {
     at = comma + 1;
   }
   return chosen;
-}
-
-std::string content_of(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return in ? std::string(std::istreambuf_iterator<char>(in), {}) : std::string();
-}
-std::vector<std::byte> bytes_of(const fs::path& file) {
-  const std::string content = content_of(file);
-  const auto* const data = reinterpret_cast<const std::byte*>(content.data());
-  return {data, data + content.size()};
-}
-template <class Content>
-void write_file(const fs::path& file, const Content& content) {
-  AtomicFile out(file);
-  out.write(content);
-  out.commit();
 }
 
 // The seed and the options in force that `keep` takes: those that a part of the work depends on.
@@ -89,64 +76,112 @@ std::string config_with(const CLI::App& command, const Keep& keep) {
   return config_text(*command.get_parent(), leave_out);
 }
 
+// What two configurations say differently: "steps = 4 here and steps = 60 there".
+std::string difference(const std::string& mine, const std::string& theirs) {
+  const auto only = [](const std::string& in, const std::string& other) {
+    std::string found;
+    for (std::size_t at = 0; at < in.size();) {
+      const std::size_t end = std::min(in.find('\n', at), in.size());
+      const std::string line = in.substr(at, end - at);
+      if (!line.empty() && ("\n" + other).find("\n" + line + "\n") == std::string::npos)
+        found += (found.empty() ? "" : ", ") + line;
+      at = end + 1;
+    }
+    return found.empty() ? std::string("nothing of it") : found;
+  };
+  return fmt::format("{} here, and {} there", printable(only(mine, theirs), 200), printable(only(theirs, mine), 200));
+}
+
+// A figure as Evaluation::measure() writes it.
+bool is_figure(const Json& figure) {
+  return figure.is_object() && figure.contains("mean") && figure["mean"].is_number() && figure.contains("sd") &&
+         figure["sd"].is_number() && figure.contains("runs") && figure["runs"].is_number_unsigned();
+}
+
 class Compare {
  public:
   Compare(const CLI::App& command, CompareArguments& arguments, const Context& context)
       : command_(command), o_(arguments), context_(context), out_(arguments.folder) {}
 
   void run() {
-    const std::vector<std::string> methods = chosen_methods(o_.methods);
-    if (command_.get_option("--part")->count() > 0)
-      throw Error("--part", "is decided by what is compared", "one part is for training and the other is measured");
-    check_measures(methods);
+    methods_ = chosen_methods(o_.methods);
+    check_options();
     load();
-    make_run_folder(out_);
-    fit_config_ = config_with(command_, [](const CLI::Option& option) {
+    const std::string data = fmt::format("{:016x} {:016x}", fingerprint(train_), fingerprint(test_));
+    fit_key_ = config_with(command_, [](const CLI::Option& option) {
       return DataOptions::owns(option) || CoupleArguments::owns(option) || TrainArguments::owns(option) ||
-             option.get_name() == "--test";
+             option.get_name() == "--test" || option.get_name() == "--train-limit";
     });
-    measure_config_ = config_with(command_, [](const CLI::Option& option) {
+    measure_options_ = config_with(command_, [](const CLI::Option& option) {
       return option.get_name() != "--methods" && option.get_name() != "--law" && option.get_name() != "--output";
     });
-    if (!o_.laws.empty()) couple_laws();
-    for (const std::string& method : methods) {
-      const Json figures = one(method);
-      table_.add(method, figures);
-      fitted_[method] = Json::parse(content_of(out_ / method / kFigures)).at("run");
+    data_key_ = data;
+    measure_key_ = measure_options_ + data;
+    std::vector<std::string> to_measure;
+    for (const std::string& method : methods_) {
+      refuse_other_options(method);
+      if (!measured(method)) to_measure.push_back(method);
     }
-    write_results(methods);
+    if (!to_measure.empty()) prepare_evaluation();  // what is wrong with it is said before anything is trained
+    make_run_folder(out_);
+    for (const std::string& method : methods_) {
+      std::optional<Json> known = measured(method);
+      if (!known) {
+        if (!fitted(method)) fit_one(method);
+        known = measure(method);
+      }
+      table_.add(method, known->at("figures"));
+      runs_[method] = known->at("run");
+    }
+    if (!o_.laws.empty()) couple_laws();
+    write_results();
     if (context_.json) {
       Json result = table_.json();
       result["output"] = out_.string();
       context_.print(result);
       return;
     }
-    fmt::print("{} on {} samples that no method has seen, of {} trained on\n{}", printable(test_.source, 200),
-               test_.size(), train_.size(), table_.text(isatty(fileno(stdout)) == 1));
-    fmt::print("  report  {}\n", printable((out_ / "report.html").string(), 200));
+    fmt::print("{}: {} samples that no method has seen, {} trained on\n{}", printable(test_.source, 200), test_.size(),
+               train_.size(), table_.text(isatty(fileno(stdout)) == 1));
+    fmt::print("{}\n", printable((out_ / "report.html").string(), 200));
   }
 
  private:
-  // What would otherwise come to light after the first training.
-  void check_measures(const std::vector<std::string>& methods) const {
+  void check_options() const {
+    if (o_.data.part != "all")
+      throw Error("--part", "is decided by what is compared", "one part is for training and the other is measured");
+    if (o_.data.source == "-")
+      throw Error("DATA", "standard input can be read once", "a comparison reads it twice: write it to a file");
+    std::error_code ignored;
+    if (!o_.test.empty() && fs::is_regular_file(o_.data.read.labels, ignored))
+      throw Error("--labels", fmt::format("{} has the labels of DATA, not those of --test", o_.data.read.labels),
+                  "name a column that both have, or leave out --test");
+    if (fs::exists(out_ / "model.cpfm", ignored) || fs::exists(out_ / "checkpoint.cpfm", ignored))
+      throw Error("--output", fmt::format("{} holds a run", printable(out_.string(), 200)), "name another folder");
+    for (const std::string& law : o_.laws) {
+      try {
+        draw_latent(law, 2, o_.couple.options.latent_options);
+      } catch (const Error& error) {
+        throw Error("--law", error.problem(), error.remedy());
+      }
+    }
     const std::string& latent = o_.couple.options.latent;
-    const bool cpfm = std::find(methods.begin(), methods.end(), "cpfm") != methods.end();
+    const bool cpfm = std::find(methods_.begin(), methods_.end(), "cpfm") != methods_.end();
     if (o_.evaluation.entropic && cpfm && latent != "gaussian")
       throw Error("--entropic", fmt::format("the map is {}, not gaussian", printable(latent)));
-    const auto need = [](const char* option, const std::string& file) {
-      if (!file.empty() && !fs::exists(file))
-        throw Error(option, fmt::format("there is no file {}", printable(file, 200)),
-                    "docs/metrics.md says where weights come from");
-    };
-    need("--lpips", o_.evaluation.lpips);
-    const std::size_t colon = o_.evaluation.features.find(':');
-    if (colon != std::string::npos) need("--features", o_.evaluation.features.substr(colon + 1));
+    if (cpfm && methods_.size() > 1 && o_.couple.options.latent_options.dim == 0) {
+      const std::size_t dim = draw_latent(latent, 2, o_.couple.options.latent_options).cols();
+      if (dim != 2)
+        throw Error("--latent", fmt::format("{} has {} dimensions, and the other methods' maps have 2", latent, dim),
+                    fmt::format("--dim {} for all of them", dim));
+    }
   }
 
   void load() {
     DataOptions part = o_.data;
     part.part = o_.test.empty() ? "train" : "all";
     train_ = part.load(context_, &applied_);
+    take_some(train_, o_.train_limit, 0);
     test_options_ = o_.data;
     test_options_.standardize = "none";  // models know the scale
     test_options_.part = o_.test.empty() ? "test" : "all";
@@ -155,12 +190,7 @@ class Compare {
       test_options_.read.limit.reset();
     }
     test_ = test_options_.load(context_);
-    if (o_.test_limit > 0 && test_.size() > o_.test_limit) {
-      std::vector<std::size_t> rows = permutation(test_.size(), context_.seed, kShownStream, 1);
-      rows.resize(o_.test_limit);
-      std::sort(rows.begin(), rows.end());
-      test_ = select(test_, rows);
-    }
+    take_some(test_, o_.test_limit, 1);
     if (test_.dim() != train_.dim()) {
       throw Error(
           "--test",
@@ -168,201 +198,198 @@ class Compare {
           "data of the same kind is needed");
     }
     o_.evaluation.kernel = o_.couple.options.kernel;
-    if (o_.evaluation.judge_data.empty() && train_.labels && test_.labels) o_.evaluation.judge_data = o_.data.source;
     sample_.device = o_.train.options.device;
   }
-
-  // Fits and measures one method, or takes what is there.
-  Json one(const std::string& method) {
-    const fs::path folder = out_ / method;
-    const bool fitted = fs::exists(folder / "model.cpfm") && fs::exists(folder / "report.html") &&
-                        content_of(folder / "config.toml") == fit_config_;
-    if (fitted) {
-      const Json saved = Json::parse(content_of(folder / kFigures), nullptr, false);
-      if (saved.is_object() && saved.value("config", "") == measure_config_) return saved.at("figures");
-    }
-    RunResult result;
-    if (!fitted) {
-      std::error_code ignored;
-      fs::remove(folder / kFigures, ignored);
-      log().info("{}: fitting", method);
-      TrainArguments train = o_.train;
-      train.options.method = method;
-      const bool begun = fs::exists(folder);
-      try {
-        result =
-            fit({folder, command_, train_, applied_, o_.couple, train, begun, fit_config_}, flow_library(), context_);
-      } catch (const Interrupted&) {
-        throw Interrupted(fmt::format("{} holds what is done; the same command goes on", out_.string()));
-      } catch (const Error& error) {
-        if (error.where() != "--resume") throw;
-        throw Error("--output", error.problem(), "give the same data and options to go on, or name another folder");
-      }
-    }
-    log().info("{}: measuring", method);
-    const auto model = open_model(folder.string(), sample_.device);
-    match_columns(test_, model->facts());
-    if (!evaluation_)
-      evaluation_ =
-          std::make_unique<Evaluation>(test_, model->facts(), o_.evaluation, test_options_, sample_, context_);
-    const Json figures = evaluation_->measure(*model);
-    draw(*model, folder);
-    const ModelFacts& facts = model->facts();
-    const Json run{{"parameters", facts.parameters}, {"device", model->device()}, {"metrics", last_line(folder)}};
-    write_file(folder / kFigures, Json{{"config", measure_config_}, {"figures", figures}, {"run", run}}.dump(2) + "\n");
-    return figures;
+  void take_some(Dataset& data, std::size_t most, std::uint64_t index) const {
+    if (most == 0 || data.size() <= most) return;
+    std::vector<std::size_t> rows = permutation(data.size(), context_.seed, kPartStream, index);
+    rows.resize(most);
+    std::sort(rows.begin(), rows.end());
+    data = select(data, rows);
   }
 
-  // What training said last, where there was any.
-  static Json last_line(const fs::path& folder) {
+  // The judge is trained on what the methods are trained on, unless --judge names other data.
+  void prepare_evaluation() {
+    ModelFacts facts;
+    facts.image = test_.image;
+    facts.value_range = test_.value_range;
+    facts.dim = train_.dim();
+    facts.feature_names = train_.feature_names;
+    match_columns(test_, facts);
+    FittedTo fitted_to;
+    fitted_to.scale = applied_;
+    if (o_.evaluation.judge_data.empty() && train_.labels && test_.labels) {
+      std::vector<std::size_t> all(train_.size());
+      std::iota(all.begin(), all.end(), std::size_t{0});
+      fitted_to.originals = select(train_, all);
+      applied_.invert(fitted_to.originals->samples.view());
+    }
+    evaluation_ = std::make_unique<Evaluation>(test_, facts, o_.evaluation, test_options_, sample_, context_,
+                                               std::move(fitted_to));
+  }
+
+  // A folder that was begun with other options is neither gone on with, which would mix budgets, nor overwritten.
+  void refuse_other_options(const std::string& method) const {
+    const std::string there = content_of(out_ / method / "config.toml");
+    const Json saved = Json::parse(content_of(out_ / method / kFitted), nullptr, false);
+    if (saved.is_object() && saved.value("options", Json()) == fit_key_ && saved.value("data", Json()) != data_key_) {
+      throw Error("--output", fmt::format("{} was made of other data", printable((out_ / method).string(), 200)),
+                  "remove that folder, or name another OUT");
+    }
+    if (there.empty() || there == fit_key_) return;
+    throw Error("--output",
+                fmt::format("{} was begun with other options: {}", printable((out_ / method).string(), 200),
+                            difference(fit_key_, there)),
+                "give the same options to go on, remove that folder, or name another OUT");
+  }
+
+  bool fitted(const std::string& method) const {
+    const fs::path folder = out_ / method;
+    const Json saved = Json::parse(content_of(folder / kFitted), nullptr, false);
+    return saved.is_object() && saved.value("options", Json()) == fit_key_ &&
+           saved.value("data", Json()) == data_key_ && fs::exists(folder / "model.cpfm");
+  }
+
+  // What is known of a method; nothing where it has to be measured.
+  std::optional<Json> measured(const std::string& method) const {
+    const fs::path folder = out_ / method;
+    if (!fitted(method) || !has_pictures(folder, test_.image.has_value())) return std::nullopt;
+    Json saved = Json::parse(content_of(folder / kMeasured), nullptr, false);
+    if (!saved.is_object() || saved.value("key", Json()) != measure_key_) return std::nullopt;
+    const Json figures = saved.value("figures", Json()), run = saved.value("run", Json());
+    if (!figures.is_object() || !run.is_object() || !std::all_of(figures.begin(), figures.end(), is_figure))
+      return std::nullopt;
+    return saved;
+  }
+
+  void fit_one(const std::string& method) {
+    log().info("{}: fitting", method);
+    const fs::path folder = out_ / method;
+    TrainArguments train = o_.train;
+    train.options.method = method;
+    const bool begun = fs::exists(folder);
+    std::error_code ignored;
+    fs::remove(folder / "report.html", ignored);  // it is written last
+    try {
+      fit({folder, command_, train_, applied_, o_.couple, train, begun, fit_key_}, flow_library(), context_);
+    } catch (const Interrupted&) {
+      throw Interrupted(fmt::format("{} holds what is done; the same command goes on", out_.string()));
+    } catch (const Error& error) {
+      if (error.where() != "--resume") throw;
+      throw Error("--output", error.problem(), "give the same data and options to go on, or name another folder");
+    }
+    write_whole(folder / kFitted, Json{{"options", fit_key_}, {"data", data_key_}}.dump(2) + "\n");
+  }
+
+  Json measure(const std::string& method) {
+    log().info("{}: measuring", method);
+    const fs::path folder = out_ / method;
+    const auto model = open_model(folder.string(), sample_.device);
+    const auto progress = context_.progress();
+    // As many calls of the network for all: a step of the flow's solver takes two, one of DDIM takes one.
+    const bool ddim = method == "diffae" || method == "infodiffusion";
+    sample_.options.steps = ddim ? 2 * SampleOptions{}.steps : SampleOptions{}.steps;
+    Json found{{"key", measure_key_}, {"figures", evaluation_->measure(*model)}, {"run", how(*model, folder)}};
+    draw_method(*model, test_, o_.couple.options.kernel, folder, sample_.resolve(context_, progress.get()));
+    write_whole(folder / kMeasured, found.dump(2) + "\n");
+    return Json::parse(found.dump());  // as it will be read: what is not finite is null
+  }
+
+  // How it was made, for the report.
+  static Json how(const FlowModel& model, const fs::path& folder) {
+    const ModelFacts& facts = model.facts();
+    Json run{{"parameters", facts.parameters}, {"device", model.device()}};
     std::ifstream in(folder / "metrics.jsonl");
-    Json last = Json::object();
     for (std::string line; std::getline(in, line);) {
       const Json entry = Json::parse(line, nullptr, false);
-      if (entry.is_object()) last = entry;
+      if (!entry.is_object()) continue;
+      run["steps"] = entry.value("step", std::uint64_t{0});
+      run["seconds"] = entry.value("seconds", 0.0);
     }
-    return last;
-  }
-
-  // The pictures that stand side by side: where samples are put, what comes back of some, and what lies where.
-  void draw(FlowModel& model, const fs::path& folder) {
-    const auto progress = context_.progress();
-    SampleOptions sampling = sample_.resolve(context_, progress.get());
-    std::vector<std::size_t> rows = permutation(test_.size(), context_.seed, kShownStream);
-    rows.resize(std::min(rows.size(), kMapPoints));
-    const Dataset shown = select(test_, rows);
-    const FloatMatrix y = model.embed(shown.samples.view(), 1, sampling);
-    if (can_draw()) {
-      Figure figure;
-      figure.panels = {map_scatter(y, shown, o_.couple.options.kernel, model.facts().method)};
-      write_file(folder / kMap, std::span<const std::byte>(png_bytes(figure)));
+    const Json training = Json::parse(facts.training, nullptr, false);
+    if (training.is_object() && run.contains("steps"))
+      run["images"] = run["steps"].get<std::uint64_t>() * training.value("batch", std::uint64_t{0});
+    if (fs::exists(folder / "coupling.cpfm")) {
+      const CoupleSummary summary = Coupling::load(folder / "coupling.cpfm").summary;
+      const Json told = Json::parse(to_json(summary));
+      double seconds = 0;
+      for (const auto& part : told.value("seconds", Json::object()))
+        seconds += part.is_number() ? part.get<double>() : 0;
+      run["coupling_seconds"] = seconds;
     }
-    if (!model.facts().image) return;
-    GridOptions grid;
-    grid.range = model.facts().value_range.value_or(std::array<float, 2>{0, 255});
-    const std::size_t few = std::min(kShownPictures, shown.size());
-    grid.columns = few;
-    const FloatMatrix back = model.generate({y.data(), few, y.cols()}, sampling);
-    write_file(folder / kBack, std::span<const std::byte>(png_grid_bytes(back.view(), *model.facts().image, grid)));
-    write_file(out_ / "originals.png", std::span<const std::byte>(png_grid_bytes(
-                                           {shown.samples.data(), few, shown.dim()}, *model.facts().image, grid)));
-    grid.columns = kGridSide;
-    const GridBox box{{-kGridReach, kGridReach}, {-kGridReach, kGridReach}};
-    const FloatMatrix places = grid_places(kGridSide, box, model.facts().latent_dim);
-    const FloatMatrix there = model.generate(places.view(), sampling);
-    write_file(folder / kGrid, std::span<const std::byte>(png_grid_bytes(there.view(), *model.facts().image, grid)));
+    return run;
   }
 
   // The figure of stage 1: the same data on maps of several shapes.
   void couple_laws() {
-    const fs::path folder = out_ / "laws";
-    const std::string config = config_with(command_, [](const CLI::Option& option) {
-      return DataOptions::owns(option) || (CoupleArguments::owns(option) && option.get_name() != "--latent") ||
-             option.get_name() == "--law" || option.get_name() == "--test";
-    });
-    if (fs::exists(out_ / "laws.png") && content_of(folder / "config.toml") == config) return;
+    const fs::path folder = out_ / "laws", picture = out_ / "laws.png";
+    const std::string key = data_key_ + config_with(command_, [](const CLI::Option& option) {
+                              return DataOptions::owns(option) || option.get_name() == "--law" ||
+                                     (CoupleArguments::owns(option) && option.get_name() != "--latent");
+                            });
+    if ((!can_draw() || fs::exists(picture)) && content_of(folder / "key") == key) return;
+    log().info("stage 1 on {} laws", o_.laws.size());
     make_run_folder(folder);
-    write_file(folder / "config.toml", config);
     std::vector<std::size_t> rows = permutation(train_.size(), context_.seed, kShownStream);
-    rows.resize(std::min(rows.size(), kMapPoints));
+    rows.resize(std::min<std::size_t>(rows.size(), 2000));
     const Dataset shown = select(train_, rows);
     std::vector<FloatMatrix> maps;
-    Json objectives = Json::object();
+    Json told = Json::object();
     for (const std::string& law : o_.laws) {
-      CoupleArguments arguments = o_.couple;
-      arguments.options.latent = law;
-      CoupleOptions options = arguments.resolve(context_, train_.size());
-      options.device = coupling_device(o_.train.options.device);
-      const auto progress = context_.progress();
-      const Coupling coupling = couple(train_, options, progress.get());
+      const Coupling coupling = coupled_with(law);
       coupling.save(folder / fmt::format("{}.cpfm", maps.size() + 1));
       maps.push_back(take_rows(coupling.embed_all(train_, false, context_.seed).view(), rows));
-      objectives[law] = Json::parse(to_json(coupling.summary));
+      told[law] = Json::parse(to_json(coupling.summary));
     }
-    write_file(folder / "laws.json", objectives.dump(2) + "\n");
-    if (!can_draw()) return;
-    Figure figure;
-    for (std::size_t k = 0; k < maps.size(); ++k)
-      figure.panels.emplace_back(map_scatter(maps[k], shown, o_.couple.options.kernel, o_.laws[k]));
-    write_file(out_ / "laws.png", std::span<const std::byte>(png_bytes(figure)));
+    write_whole(folder / "laws.json", told.dump(2) + "\n");
+    if (can_draw()) {
+      Figure figure;
+      for (std::size_t k = 0; k < maps.size(); ++k)
+        figure.panels.emplace_back(map_scatter(maps[k], shown, o_.couple.options.kernel, o_.laws[k]));
+      write_whole(picture, png_bytes(figure));
+    }
+    write_whole(folder / "key", key);
+  }
+  Coupling coupled_with(const std::string& law) const {
+    if (law == o_.couple.options.latent && runs_.contains("cpfm")) return Coupling::load(out_ / "cpfm/coupling.cpfm");
+    CoupleArguments arguments = o_.couple;
+    arguments.options.latent = law;
+    CoupleOptions options = arguments.resolve(context_, train_.size());
+    options.device = coupling_device(o_.train.options.device);
+    const auto progress = context_.progress();
+    return couple(train_, options, progress.get());
   }
 
-  void write_results(const std::vector<std::string>& methods) {
+  void write_results() const {
     Json result = table_.json();
     result.update({{"data", train_.source},
                    {"n", train_.size()},
                    {"test", test_.source},
                    {"test_n", test_.size()},
-                   {"runs", fitted_},
+                   {"runs", runs_},
                    {"command", context_.command_line}});
-    write_file(out_ / "table.json", result.dump(2) + "\n");
-    write_file(out_ / "table.csv", table_.csv());
-    write_file(out_ / "table.md", table_.text(false));
-
-    HtmlReport report;
-    report.title = fmt::format("{}: {} methods", printable(train_.source, 100), methods.size());
-    report.subtitle = fmt::format("{} samples trained on, {} measured", train_.size(), test_.size());
-    report.sections.push_back({.heading = "Figures",
-                               .text = "Mean and standard deviation over draws of the noise, on samples that no "
-                                       "method has seen. The best is bold, the second underlined; the arrow points to "
-                                       "what is better.",
-                               .blocks = {table_.table()}});
-    const auto section = [&](const char* heading, std::string text, const char* file, double scale) {
-      ReportSection made{.heading = heading, .text = std::move(text)};
-      for (const std::string& method : methods) {
-        if (!fs::exists(out_ / method / file)) continue;
-        made.blocks.push_back(ReportFigure{.png = bytes_of(out_ / method / file), .scale = scale, .caption = method});
-      }
-      return made;
-    };
-    if (fs::exists(out_ / "laws.png") && !o_.laws.empty()) {
-      report.sections.push_back(
-          {.heading = "Stage 1",
-           .text = "The same data coupled with maps of several shapes.",
-           .blocks = {ReportFigure{.png = bytes_of(out_ / "laws.png"), .scale = Figure().scale}}});
-    }
-    if (can_draw())
-      report.sections.push_back(
-          section("Maps", "Where each method puts samples it has not seen.", kMap, Figure().scale));
-    if (train_.image) {
-      ReportSection back = section("There and back", "Originals, and what comes back from their place.", kBack, 1);
-      back.blocks.insert(back.blocks.begin(),
-                         ReportFigure{.png = bytes_of(out_ / "originals.png"), .scale = 1, .caption = "originals"});
-      report.sections.push_back(std::move(back));
-      report.sections.push_back(section(
-          "Across the map",
-          fmt::format("A sample for each of {0} × {0} places of [−{1}, {1}]².", kGridSide, kGridReach), kGrid, 1));
-    }
-    ReportTable how{.columns = {{.name = "method"},
-                                {.name = "parameters", .numeric = true},
-                                {.name = "steps", .numeric = true},
-                                {.name = "epochs", .numeric = true},
-                                {.name = "minutes", .numeric = true}}};
-    for (const std::string& method : methods) {
-      const Json &run = fitted_[method], &last = run["metrics"];
-      how.rows.push_back({method, fmt::format("{}", run["parameters"].get<std::uint64_t>()),
-                          fmt::format("{}", last.value("step", 0)), fmt::format("{}", last.value("epoch", 0)),
-                          fmt::format("{:.1f}", last.value("seconds", 0.0) / 60)});
-    }
-    report.sections.push_back({.heading = "How it was made",
-                               .blocks = {how, ReportListing{.text = context_.command_line, .caption = "The command"},
-                                          ReportListing{.text = measure_config_, .caption = "Its options"}}});
-    report.footer = version_text();
-    write_html_report(out_ / "report.html", report);
+    write_whole(out_ / "table.json", result.dump(2) + "\n");
+    write_whole(out_ / "table.csv", table_.csv());
+    write_whole(out_ / "table.md", table_.text(false));
+    const fs::path laws = o_.laws.empty() || !can_draw() ? fs::path() : out_ / "laws.png";
+    write_compare_report({out_, methods_, train_, test_, table_, runs_, laws, context_.command_line, measure_options_},
+                         context_.seed);
   }
 
   const CLI::App& command_;
   CompareArguments& o_;
   const Context& context_;
-  fs::path out_;
+  const fs::path out_;
+  std::vector<std::string> methods_;
   Dataset train_, test_;
   Standardizer applied_;
   DataOptions test_options_;
   SampleArguments sample_;
-  std::string fit_config_, measure_config_;
+  // What a fit and a measurement depend on; those of the data are its fingerprints.
+  std::string fit_key_, measure_options_, data_key_, measure_key_;
   std::unique_ptr<Evaluation> evaluation_;
   Comparison table_;
-  std::map<std::string, Json> fitted_;
+  std::map<std::string, Json> runs_;
 };
 
 }  // namespace
@@ -385,6 +412,10 @@ void add_compare_command(CLI::App& app, Context& context) {
       ->capture_default_str();
   command->add_option("--test", arguments->test, "Other data to measure on, in place of a part of DATA")
       ->option_text("DATA");
+  command->add_option("--train-limit", arguments->train_limit, "Train on so many, drawn at random; 0: on all")
+      ->transform(whole_number(0, 1000000000))
+      ->type_name("N")
+      ->capture_default_str();
   command->add_option("--test-limit", arguments->test_limit, "Measure on so many of them, drawn at random; 0: on all")
       ->transform(whole_number(0, 1000000000))
       ->type_name("N")

@@ -55,14 +55,15 @@ std::vector<std::string> as_compare(const Arguments& arguments, const CLI::App& 
   const char* const text = text_of(arguments.name);
   if (text == nullptr)
     throw Error("NAME", fmt::format("there is no experiment '{}'", printable(arguments.name)),
-                fmt::format("{}", fmt::join(names(), ", ")));
+                suggest(arguments.name, names()));
   Settings settings = read_settings(text, arguments.name, app);
   if (arguments.quick) {
     Settings other = read_settings(text_of(arguments.name + ".quick"), arguments.name + ".quick", app);
     if (other.contains("compare.steps")) settings.erase("compare.epochs");
     for (auto& [name, values] : other) settings[name] = std::move(values);
   }
-  const std::string data = arguments.data.empty() ? "data/" + arguments.name : arguments.data;
+  std::string data = arguments.data.empty() ? "data/" + arguments.name : arguments.data;
+  if (data.starts_with('-')) data = "./" + data;
   for (const auto& [option, value] : arguments.passed) {
     if (value.empty()) continue;
     const std::string name = option + 2;
@@ -114,7 +115,8 @@ void add_reproduce_command(CLI::App& app, Context& context) {
   const auto arguments = std::make_shared<Arguments>();
   command->add_option("NAME", arguments->name, "Which experiment")->required();
   command->add_option("--data", arguments->data, "Folder of its data (default: data/NAME)")->option_text("DIR");
-  command->add_option("-o,--output", arguments->folder, "Folder of the results (default: reproduced/NAME)")
+  command
+      ->add_option("-o,--output", arguments->folder, "Folder of the results (default: reproduced/NAME, or NAME-quick)")
       ->option_text("OUT");
   command->add_flag("--quick", arguments->quick, "A small version: minutes on two cores, not the paper's figures");
   for (const char* option : kPassed) arguments->passed.emplace_back(option, "");
@@ -124,8 +126,9 @@ void add_reproduce_command(CLI::App& app, Context& context) {
   }
   command->callback([=, &app, &context] {
     std::vector<std::string> words = as_compare(*arguments, app);
+    if (words[1] == "digits" && !arguments->data.empty())
+      throw Error("--data", "the digits are built in", "leave it out");
     if (words[1] != "digits" && !fs::exists(words[1])) {
-      const std::string data = arguments->data.empty() ? "data/" + arguments->name : arguments->data;
       throw Error("--data", fmt::format("there is no {}", printable(words[1], 200)),
                   arguments->name == "mnist" || arguments->name == "cifar10"
                       ? fmt::format("'cpfm data get {}' fetches it, or --data DIR names where it is", arguments->name)

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
+#include <cmath>
 
 namespace cpfm::app {
 namespace {
@@ -18,8 +18,12 @@ std::size_t display_width(const std::string& text) {
 
 struct Comparison::Column {
   const char *key, *name;
-  bool more_is_better;
-  std::optional<std::size_t> best, second;  // rows
+  enum Aim { kLess, kMore, kNominal } aim;
+  std::vector<std::size_t> best = {}, second = {};  // rows; several where they read alike
+
+  std::string heading() const { return fmt::format("{} {}", name, aim == kLess ? "↓" : aim == kMore ? "↑" : "→"); }
+  bool is_best(std::size_t row) const { return std::find(best.begin(), best.end(), row) != best.end(); }
+  bool is_second(std::size_t row) const { return std::find(second.begin(), second.end(), row) != second.end(); }
 };
 
 void Comparison::add(std::string method, const Json& figures) { rows_.push_back({std::move(method), figures}); }
@@ -27,37 +31,82 @@ void Comparison::add(std::string method, const Json& figures) { rows_.push_back(
 std::vector<Comparison::Column> Comparison::columns() const {
   std::vector<Column> found;
   for (const Column& known :
-       {Column{"w2_gaussian", "W₂² to Gaussian", false, {}, {}}, Column{"w2_entropic", "entropic", false, {}, {}},
-        Column{"w2_divergence", "debiased", false, {}, {}}, Column{"gwot", "GWOT", false, {}, {}},
-        Column{"gwot_share", "of shuffled", false, {}, {}}, Column{"label_kept", "label kept", true, {}, {}},
-        Column{"label_kept_1nn", "by 1-NN", true, {}, {}}, Column{"knn_label", "label on map", true, {}, {}},
-        Column{"trustworthiness", "trust", true, {}, {}}, Column{"continuity", "continuity", true, {}, {}},
-        Column{"mse", "squared error", false, {}, {}}, Column{"lpips", "LPIPS", false, {}, {}},
-        Column{"frechet", "Fréchet", false, {}, {}}}) {
+       {Column{"w2_gaussian", "W₂² to Gaussian", Column::kLess}, Column{"w2_entropic", "entropic", Column::kLess},
+        Column{"w2_divergence", "debiased", Column::kLess}, Column{"gwot", "GWOT", Column::kLess},
+        Column{"gwot_share", "of shuffled", Column::kLess}, Column{"label_kept", "label kept", Column::kMore},
+        Column{"label_kept_1nn", "by 1-NN", Column::kMore}, Column{"knn_label", "label on map", Column::kMore},
+        Column{"trustworthiness", "trust", Column::kMore}, Column{"continuity", "continuity", Column::kMore},
+        Column{"mse", "squared error", Column::kLess}, Column{"lpips", "LPIPS", Column::kLess},
+        Column{"frechet", "Fréchet", Column::kLess}, Column{"coverage_50", "covered, of 50 %", Column::kNominal},
+        Column{"coverage_90", "covered, of 90 %", Column::kNominal}}) {
     std::vector<std::size_t> order;
     for (std::size_t i = 0; i < rows_.size(); ++i) {
       if (rows_[i].figures.contains(known.key)) order.push_back(i);
     }
     if (order.empty()) continue;
-    const auto value = [&](std::size_t i) { return rows_[i].figures[known.key]["mean"].get<double>(); };
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-      return known.more_is_better ? value(a) > value(b) : value(a) < value(b);
-    });
     found.push_back(known);
+    Column& column = found.back();
+    const auto figure = [&](std::size_t i) -> const Json& { return rows_[i].figures[known.key]; };
+    if (figure(order[0]).value("is_fid", false)) column.name = "FID";
     if (order.size() < 2) continue;
-    found.back().best = order[0];
-    found.back().second = order[1];
-    const Json& any = rows_[order[0]].figures[known.key];
-    if (any.value("is_fid", false)) found.back().name = "FID";
+    const auto loss = [&](std::size_t i) {
+      const double mean = figure(i)["mean"].get<double>();
+      return known.aim == Column::kLess   ? mean
+             : known.aim == Column::kMore ? -mean
+                                          : std::abs(mean - figure(i).value("nominal", 0.0));
+    };
+    const auto reads = [&](std::size_t i) { return fmt::format("{:.4g}", loss(i)); };
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return loss(a) < loss(b); });
+    for (const std::size_t i : order) {
+      if (column.best.empty() || reads(i) == reads(column.best[0]))
+        column.best.push_back(i);
+      else if (column.second.empty() || reads(i) == reads(column.second[0]))
+        column.second.push_back(i);
+    }
   }
   return found;
+}
+
+std::vector<std::string> Comparison::notes() const {
+  std::vector<std::string> notes;
+  const auto any = [&](const char* key) -> const Json* {
+    for (const Row& row : rows_) {
+      if (row.figures.contains(key)) return &row.figures[key];
+    }
+    return nullptr;
+  };
+  const auto number = [](const Json& figure, const char* key) { return figure.value(key, 0.0); };
+  if (const Json* f = any("w2_gaussian")) {
+    std::string note =
+        fmt::format("W₂² to Gaussian: exact, N = {}, floor {:.4g}", f->value("n", std::size_t{0}), number(*f, "floor"));
+    if (const Json* e = any("w2_entropic"))
+      note += fmt::format("; entropic: ε = {:.3g}, floor {:.4g}", number(*e, "epsilon"), number(*e, "floor"));
+    if (const Json* e = any("w2_divergence")) note += fmt::format("; debiased: floor {:.4g}", number(*e, "floor"));
+    notes.push_back(note + ".");
+  }
+  if (const Json* f = any("gwot"))
+    notes.push_back(
+        fmt::format("GWOT: kernel {}; it scales with the map, its share of that of shuffled places does not.",
+                    f->value("kernel", "")));
+  if (const Json* f = any("label_kept")) {
+    const Json* one = any("label_kept_1nn");
+    notes.push_back(
+        fmt::format("Labels: the network that judges is right on {:.4f} of the originals, 1-NN on {:.4f}. "
+                    "Only cpfm's map is told labels, where its kernel has them.",
+                    number(*f, "judge_accuracy"), one != nullptr ? number(*one, "judge_accuracy") : 0.0));
+  }
+  if (const Json* f = any("frechet"))
+    notes.push_back(fmt::format("Fréchet distance: {} features of {} samples.", f->value("features", ""),
+                                f->value("n", std::size_t{0})));
+  return notes;
 }
 
 std::string Comparison::cell(const Row& row, const Column& column) const {
   if (!row.figures.contains(column.key)) return "";
   const Json& figure = row.figures[column.key];
   const double mean = figure["mean"].get<double>(), sd = figure["sd"].get<double>();
-  return figure["runs"].get<std::size_t>() > 1 ? fmt::format("{:.4g} ± {:.1g}", mean, sd) : fmt::format("{:.4g}", mean);
+  if (figure["runs"].get<std::size_t>() < 2) return fmt::format("{:.4g}", mean);
+  return fmt::format("{:.4g} ± {:.2g}", mean, sd > 1e-9 * std::abs(mean) ? sd : 0.0);  // what is left of rounding is 0
 }
 
 std::string Comparison::text(bool terminal) const {
@@ -66,14 +115,13 @@ std::string Comparison::text(bool terminal) const {
   std::vector<std::vector<std::pair<std::string, std::size_t>>> lines;
   const auto plain = [](const std::string& text) { return std::pair(text, display_width(text)); };
   lines.push_back({plain("method")});
-  for (const Column& column : shown)
-    lines.back().push_back(plain(fmt::format("{} {}", column.name, column.more_is_better ? "↑" : "↓")));
+  for (const Column& column : shown) lines.back().push_back(plain(column.heading()));
   for (std::size_t i = 0; i < rows_.size(); ++i) {
     lines.push_back({plain(rows_[i].method)});
     for (const Column& column : shown) {
       std::string text = cell(rows_[i], column);
       const std::size_t width = display_width(text);
-      const bool best = column.best == i, second = column.second == i;
+      const bool best = column.is_best(i), second = column.is_second(i);
       if (terminal && (best || second)) {
         lines.back().emplace_back(fmt::format("\033[{}m{}\033[0m", best ? 1 : 4, text), width);
         continue;
@@ -98,6 +146,8 @@ std::string Comparison::text(bool terminal) const {
     for (const std::size_t width : widths) text += fmt::format("|{}", std::string(width + 2, '-'));
     text += "|\n";
   }
+  if (!terminal) text += "\n";
+  for (const std::string& note : notes()) text += fmt::format("{}{}\n", terminal ? "  " : "", note);
   return text;
 }
 
@@ -119,7 +169,8 @@ Json Comparison::json() const {
   for (const Row& row : rows_) methods[row.method] = row.figures;
   Json best = Json::object();
   for (const Column& column : columns()) {
-    if (column.best) best[column.key] = {rows_[*column.best].method, rows_[*column.second].method};
+    for (const std::size_t i : column.best) best[column.key]["best"].push_back(rows_[i].method);
+    for (const std::size_t i : column.second) best[column.key]["second"].push_back(rows_[i].method);
   }
   return {{"methods", methods}, {"best", best}};
 }
@@ -128,15 +179,13 @@ ReportTable Comparison::table() const {
   const std::vector<Column> shown = columns();
   ReportTable table;
   table.columns.push_back({.name = "method"});
-  for (const Column& column : shown)
-    table.columns.push_back(
-        {.name = fmt::format("{} {}", column.name, column.more_is_better ? "↑" : "↓"), .numeric = true});
+  for (const Column& column : shown) table.columns.push_back({.name = column.heading(), .numeric = true});
   for (std::size_t i = 0; i < rows_.size(); ++i) {
     table.rows.push_back({rows_[i].method});
     for (std::size_t k = 0; k < shown.size(); ++k) {
       table.rows.back().push_back(cell(rows_[i], shown[k]));
-      if (shown[k].best == i) table.bold.emplace_back(i, k + 1);
-      if (shown[k].second == i) table.underlined.emplace_back(i, k + 1);
+      if (shown[k].is_best(i)) table.bold.emplace_back(i, k + 1);
+      if (shown[k].is_second(i)) table.underlined.emplace_back(i, k + 1);
     }
   }
   return table;

@@ -21,6 +21,8 @@ class Comparison {
   std::string csv() const;
   Json json() const;
   ReportTable table() const;
+  // What it takes to read it: floors, numbers of samples, how good the judges are. One sentence or two each.
+  std::vector<std::string> notes() const;
 
  private:
   struct Row {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 #include "base/log.hpp"
 #include "base/take_rows.hpp"
@@ -76,17 +77,11 @@ struct Judge {
   std::vector<std::int32_t> wanted;
   double network_accuracy = 0, nearest_accuracy = 0;
 
-  Judge(const std::string& source, const Dataset& judged, const ModelFacts& facts, DataOptions options,
-        const std::string& device, const Context& context, Progress* progress) {
+  Judge(Dataset originals, const Dataset& judged, const std::string& device, const Context& context, Progress* progress)
+      : data(std::move(originals)) {
     if (!judged.labels)
       throw Error("--judge", fmt::format("{} has no labels", judged.source), "labels are what it judges");
-    // The judge of a test part must not have seen it.
-    options.part = options.part == "test" && source == options.source ? "train" : "all";
-    options.source = source;
-    options.read.limit.reset();
-    data = options.load(context);
-    if (!data.labels) throw Error("--judge", fmt::format("{} has no labels", source));
-    match_columns(data, facts);
+    if (!data.labels) throw Error("--judge", fmt::format("{} has no labels", data.source));
     wanted = known_classes(judged, data);
     network = flow_library().train_classifier(data, {.seed = context.seed, .device = device}, progress);
     network_accuracy = agreement(network->predict(judged.samples.view()), wanted);
@@ -96,6 +91,17 @@ struct Judge {
     return nearest_labels(data.samples.view(), data.labels->ids, samples, 1);
   }
 };
+
+// What a judge of a test part may see: the rest of the same samples, or all of other data.
+Dataset originals_of(const std::string& source, DataOptions options, const ModelFacts& facts, const Context& context) {
+  const bool same = source == options.source;
+  options.part = options.part == "test" && same ? "train" : "all";
+  options.source = source;
+  if (!same) options.read.limit.reset();
+  Dataset originals = options.load(context);
+  match_columns(originals, facts);
+  return originals;
+}
 
 // Rows for figures whose time grows with their square; all where there are few.
 std::vector<std::size_t> subset(std::size_t n, std::uint64_t seed) {
@@ -166,6 +172,7 @@ void EvaluationArguments::add_to(CLI::App& command, bool with_kernel) {
 
 struct Evaluation::Impl {
   const Dataset& data;
+  const ModelFacts facts;  // of the data
   const EvaluationArguments& o;
   const SampleArguments& sample;
   const Context& context;
@@ -173,28 +180,38 @@ struct Evaluation::Impl {
   std::unique_ptr<Kernel> kernel;
   std::unique_ptr<PerceptualDistance> perceptual;
   std::unique_ptr<PictureFeatures> looking;
+  Dataset shown;     // the data on the scale that the methods saw
   FloatMatrix seen;  // features of the originals
   std::optional<Judge> judge;
   std::vector<std::size_t> rows;  // for figures whose time grows with their square
   FloatMatrix x_rows;
 
-  Impl(const Dataset& of, const ModelFacts& facts, const EvaluationArguments& arguments,
-       const DataOptions& data_options, const SampleArguments& sampling, const Context& shared)
-      : data(of), o(arguments), sample(sampling), context(shared), progress(shared.progress()) {
+  Impl(const Dataset& of, const ModelFacts& of_data, const EvaluationArguments& arguments,
+       const DataOptions& data_options, const SampleArguments& sampling, const Context& shared, FittedTo fitted_to)
+      : data(of), facts(of_data), o(arguments), sample(sampling), context(shared), progress(shared.progress()) {
     if (data.size() < 2) throw Error(data.source, "has one sample", "metrics need at least two");
     const bool by_file = !o.features.empty() && o.features != "classifier";
     if ((!o.lpips.empty() || by_file) && !facts.image)
       throw Error(o.lpips.empty() ? "--features" : "--lpips", "is for pictures, and these samples are vectors");
-    if (o.features == "classifier" && o.judge_data.empty())
+    const bool judged = fitted_to.originals.has_value() || !o.judge_data.empty();
+    if (o.features == "classifier" && !judged)
       throw Error("--features", "there is no classifier", "--judge DATA names what to train one on");
-    kernel = make_kernel(o.kernel.empty() ? default_kernel(data) : o.kernel, data, progress.get());
+    // Likeness and neighbours are those that the methods were shown.
+    std::vector<std::size_t> all(data.size());
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    shown = select(data, all);
+    fitted_to.scale.apply(shown.samples.view());
+    kernel = make_kernel(o.kernel.empty() ? default_kernel(shown) : o.kernel, shown, progress.get());
     if (!o.lpips.empty()) perceptual = flow_library().load_lpips(o.lpips, sample.device);
     if (by_file) looking = open_features(o.features, sample.device);
-    if (!o.judge_data.empty())
-      judge.emplace(o.judge_data, data, facts, data_options, sample.device, context, progress.get());
-    if (has_features()) seen = features_of(data.samples, facts);
+    if (judged) {
+      judge.emplace(fitted_to.originals ? std::move(*fitted_to.originals)
+                                        : originals_of(o.judge_data, data_options, facts, context),
+                    data, sample.device, context, progress.get());
+    }
+    if (has_features()) seen = features_of(data.samples);
     rows = subset(data.size(), context.seed);
-    x_rows = take_rows(data.samples.view(), rows);
+    x_rows = take_rows(shown.samples.view(), rows);
     if (!can_rank()) {
       log().warn("trustworthiness of {} neighbours needs more than {} samples, and there are {}", o.neighbours,
                  2 * o.neighbours, rows.size());
@@ -202,31 +219,31 @@ struct Evaluation::Impl {
   }
   // Of the Fréchet distance: those asked for, else the judge's.
   bool has_features() const { return looking || judge; }
-  FloatMatrix features_of(const FloatMatrix& samples, const ModelFacts& facts) {
-    return looking ? looking->features(pictures(samples, facts), progress.get())
-                   : judge->network->features(samples.view());
+  FloatMatrix features_of(const FloatMatrix& samples) {
+    return looking ? looking->features(pictures(samples), progress.get()) : judge->network->features(samples.view());
   }
   std::string features_name() const { return looking ? looking->name() : "classifier"; }
   bool can_rank() const { return rows.size() > 2 * o.neighbours; }
-  static Pictures pictures(const FloatMatrix& samples, const ModelFacts& facts) {
+  Pictures pictures(const FloatMatrix& samples) const {
     return {samples.view(), *facts.image, facts.value_range.value_or(std::array<float, 2>{0, 255})};
   }
   Json measure(FlowModel& model);
 };
 
 Evaluation::Evaluation(const Dataset& data, const ModelFacts& facts, const EvaluationArguments& arguments,
-                       const DataOptions& data_options, const SampleArguments& sample, const Context& context)
-    : impl_(std::make_unique<Impl>(data, facts, arguments, data_options, sample, context)) {}
+                       const DataOptions& data_options, const SampleArguments& sample, const Context& context,
+                       FittedTo fitted_to)
+    : impl_(std::make_unique<Impl>(data, facts, arguments, data_options, sample, context, std::move(fitted_to))) {}
 Evaluation::~Evaluation() = default;
 bool has_coverage(const ModelFacts& facts) { return facts.method == "cpfm" || facts.method == "infodiffusion"; }
 Json Evaluation::measure(FlowModel& model) { return impl_->measure(model); }
 
 Json Evaluation::Impl::measure(FlowModel& model) {
-  const ModelFacts& facts = model.facts();
+  const ModelFacts& made = model.facts();
   // Other methods have no say in the law of their map, and are measured by the usual one.
-  const bool gaussian_map = facts.latent == "gaussian" || facts.method != "cpfm";
+  const bool gaussian_map = made.latent == "gaussian" || made.method != "cpfm";
   if (o.entropic && !gaussian_map)
-    throw Error("--entropic", fmt::format("the map is {}, not gaussian", printable(facts.latent)));
+    throw Error("--entropic", fmt::format("the map is {}, not gaussian", printable(made.latent)));
 
   Figures figures;
   Json gaussian, entropic;
@@ -273,17 +290,16 @@ Json Evaluation::Impl::measure(FlowModel& model) {
       figures.add("trustworthiness", trustworthiness(x_rows.view(), y_rows.view(), o.neighbours));
       figures.add("continuity", continuity(x_rows.view(), y_rows.view(), o.neighbours));
     }
-    if (o.coverage && has_coverage(facts)) {
+    if (o.coverage && has_coverage(made)) {
       constexpr std::size_t kPlaces = 200;
       std::vector<std::size_t> some = rows;  // in random order
       some.resize(std::min(some.size(), kPlaces));
       measure_coverage(model, take_rows(y.view(), some), options, figures);
     }
     if (perceptual)
-      figures.add(
-          "lpips",
-          repeated(perceptual->distances(pictures(data.samples, facts), pictures(back, facts), progress.get())).mean);
-    if (has_features()) figures.add("frechet", frechet_distance(seen.view(), features_of(back, facts).view()));
+      figures.add("lpips",
+                  repeated(perceptual->distances(pictures(data.samples), pictures(back), progress.get())).mean);
+    if (has_features()) figures.add("frechet", frechet_distance(seen.view(), features_of(back).view()));
   }
 
   Json result;

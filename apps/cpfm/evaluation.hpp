@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "cli.hpp"
@@ -17,12 +18,19 @@ struct EvaluationArguments {
   void add_to(CLI::App& command, bool with_kernel = true);
 };
 
+// What whoever fitted the models knows besides.
+struct FittedTo {
+  std::optional<Dataset> originals = {};  // for a judge, in place of --judge
+  Standardizer scale = {};                // of the data that the models were fitted to: that of kernel and neighbours
+};
+
 // What every model is measured with on the same data: the kernel, the judge, features of the originals. Borrows what
 // it is given. `data` has the columns of the models (match_columns), whose pictures, if any, are as `facts` say.
 class Evaluation {
  public:
   Evaluation(const Dataset& data, const ModelFacts& facts, const EvaluationArguments& arguments,
-             const DataOptions& data_options, const SampleArguments& sample, const Context& context);
+             const DataOptions& data_options, const SampleArguments& sample, const Context& context,
+             FittedTo fitted_to = {});
   ~Evaluation();
 
   // One entry per figure that the method has: {mean, sd, runs} and what it takes to read it, such as the floor or the

@@ -14,7 +14,9 @@ RunResult fit_without_coupling(const FitRequest& request, FlowEntry& flow, const
   const std::string& method = request.train.options.method;
   const bool trains = method != "kpca" && method != "tsne";
   const TrainOptions options = trains ? request.train.resolve(context, request.data, flow) : request.train.options;
-  if (request.resume)
+  // What is made in one go is made again only where its report is missing.
+  const bool again = request.resume && (trains || !fs::exists(request.folder / "report.html"));
+  if (again)
     require_run_of(request.folder, request.command, trains);
   else
     refuse_other_run(request.folder, true);

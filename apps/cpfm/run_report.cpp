@@ -6,7 +6,6 @@
 #include <cmath>
 #include <fstream>
 
-#include "base/atomic_file.hpp"
 #include "base/take_rows.hpp"
 #include "base/text.hpp"
 #include "cpfm/html_report.hpp"
@@ -15,18 +14,14 @@
 #include "cpfm/report.hpp"
 #include "map_view.hpp"
 #include "model_input.hpp"
+#include "whole_file.hpp"
 
 namespace cpfm::app {
 namespace fs = std::filesystem;
 namespace {
 
 constexpr std::uint32_t kShownStream = 0x73686f77;  // "show"
-
-void write_file(const fs::path& file, const std::vector<std::byte>& bytes) {
-  AtomicFile out(file);
-  out.write(std::span<const std::byte>(bytes));
-  out.commit();
-}
+constexpr std::size_t kLabelNeighbours = 15;
 
 // Collects the report while pictures are made, each also as a file of its own.
 class Builder {
@@ -34,7 +29,7 @@ class Builder {
   explicit Builder(const Run& run) : run_(run) {}
 
   ReportFigure picture(const char* name, std::vector<std::byte> png, double scale, std::string caption) {
-    write_file(run_.folder / name, png);
+    write_whole(run_.folder / name, png);
     return {.png = std::move(png), .scale = scale, .caption = std::move(caption)};
   }
 
@@ -148,8 +143,9 @@ Json write_run_report(const Run& run, const TrainState& state, const Context& co
     const std::vector<std::int32_t> judged = nearest_labels(shown.samples.view(), shown.labels->ids, back.view(), 1);
     const std::span<const std::int32_t> own(shown.labels->ids.data(), most_back);
     numbers["label_kept"] = {{"value", agreement(judged, own)}, {"n", most_back}, {"judge", "1-NN on the originals"}};
-    const std::vector<std::int32_t> neighbours = nearest_labels(y.view(), shown.labels->ids, y.view(), 15, true);
-    numbers["knn_label"] = {{"value", agreement(neighbours, shown.labels->ids)}, {"k", 15}};
+    const std::size_t k = std::min(kLabelNeighbours, shown.size() - 1);
+    const std::vector<std::int32_t> neighbours = nearest_labels(y.view(), shown.labels->ids, y.view(), k, true);
+    numbers["knn_label"] = {{"value", agreement(neighbours, shown.labels->ids)}, {"k", k}};
   }
   if (facts.latent == "gaussian") {
     const GaussianDistance distance = wasserstein2_to_gaussian(y.view(), 1000, context.seed);
@@ -248,7 +244,8 @@ Json write_run_report(const Run& run, const TrainState& state, const Context& co
     fact("Label kept there and back",
          fmt::format("{:.3f} of {} samples of the training data, judged by 1-NN on the originals",
                      numbers["label_kept"]["value"].get<double>(), most_back));
-    fact("15-NN label on the map", fmt::format("{:.3f}", numbers["knn_label"]["value"].get<double>()));
+    fact(fmt::format("{}-NN label on the map", numbers["knn_label"]["k"].get<std::size_t>()).c_str(),
+         fmt::format("{:.3f}", numbers["knn_label"]["value"].get<double>()));
   }
   if (numbers.contains("w2_gaussian")) {
     const Json& w2 = numbers["w2_gaussian"];
@@ -268,7 +265,7 @@ Json write_run_report(const Run& run, const TrainState& state, const Context& co
 }
 
 Json write_map_report(const Run& run, const FloatMatrix& y, double seconds, const Context& context) {
-  constexpr std::size_t kNeighbours = 10, kLabelNeighbours = 15, kMost = 2000;
+  constexpr std::size_t kNeighbours = 10, kMost = 2000;
   const std::vector<std::size_t> rows = some_rows(run.data.size(), kMost, context.seed);
   const Dataset shown = select(run.data, rows);
   const FloatMatrix places = take_rows(y.view(), rows);

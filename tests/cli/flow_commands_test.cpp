@@ -519,7 +519,10 @@ TEST_F(FlowCommands, MethodsWithoutTrainingGoThroughThemToo) {
   EXPECT_GT(outcome.json()["knn_label"]["value"].get<double>(), 0.4);
   EXPECT_TRUE(std::filesystem::exists(run + "/grid.png"));
   expect_refused(fit("kpca", run), "holds a finished run");
-  EXPECT_EQ(fit("kpca", run, {"--resume"}).exit_code, 0);  // such as where the report is missing
+  expect_refused(fit("kpca", run, {"--resume"}), "holds a finished run");
+  std::filesystem::remove(run + "/report.html");  // as an interrupt would leave it
+  EXPECT_EQ(fit("kpca", run, {"--resume"}).exit_code, 0);
+  EXPECT_TRUE(std::filesystem::exists(run + "/report.html"));
   expect_refused(fit("vae", run, {"--resume"}), run);
   expect_refused(fit("kpca", path("v"), {"--minutes", "1"}), "--minutes: means nothing for --method kpca");
   outcome =
