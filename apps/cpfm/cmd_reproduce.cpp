@@ -5,9 +5,7 @@
 
 #include <filesystem>
 
-#include "base/log.hpp"
 #include "base/text.hpp"
-#include "checks.hpp"
 #include "cli.hpp"
 #include "config.hpp"
 #include "cpfm/error.hpp"
