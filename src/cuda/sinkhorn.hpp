@@ -1,8 +1,8 @@
 // Sinkhorn's iteration on a device: what src/coupling/sinkhorn.hpp does, with everything of size n kept there. Points
 // lie along space-filling curves in runs of 256; blocks of threads share a run of targets and meet it with the parts of
-// the source that its boxes allow (see src/coupling/truncation.hpp for the bound), so no list of tiles is ever stored and
-// none is ever stale. Sums are in float over a tile of 256 or 512 sources and in double beyond, always in the same order:
-// the same bytes every time on the same device.
+// the source that its boxes allow (see src/coupling/truncation.hpp for the bound), so no list of tiles is ever stored
+// and none is ever stale. Sums are in float over a tile of 256 or 512 sources and in double beyond, always in the same
+// order: the same bytes every time on the same device.
 #pragma once
 
 #include <cstddef>
