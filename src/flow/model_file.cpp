@@ -7,8 +7,8 @@
 
 #include "cpfm/error.hpp"
 #include "cpfm/model.hpp"
-#include "model/options_json.hpp"
 #include "flow/tensor_bytes.hpp"
+#include "model/options_json.hpp"
 
 namespace cpfm {
 namespace {
