@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <filesystem>
 
 #include "cpfm/error.hpp"
@@ -31,6 +32,9 @@ FlowEntry& flow_library() {
 #if CPFM_HAS_TORCH
   // Never unloaded: libtorch does not survive that.
   static FlowEntry* entry = [] {
+    // Threads of OpenMP that wait for each other by spinning bring training to a stand on a busy machine: give up the
+    // core after some microseconds, unless the user has a say in it.
+    setenv("GOMP_SPINCOUNT", "10000", 0);
     void* library = open_library();
     if (library == nullptr)
       throw Error("libcpfm_flow.so", fmt::format("cannot be loaded: {}", dlerror()), "install cpfm again");
