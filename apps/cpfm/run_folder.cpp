@@ -113,7 +113,7 @@ ModelFacts facts_of(const Run& run, const Standardizer& scale) {
   if (run.coupling != nullptr) {
     facts.latent = run.coupling->summary.latent;
     facts.kernel = run.coupling->summary.kernel;
-  } else if (run.options.method != "diffae") {
+  } else if (run.options.method == "vae" || run.options.method == "infodiffusion") {
     facts.latent = "gaussian";  // the prior
   }
   if (run.data.value_range) {
