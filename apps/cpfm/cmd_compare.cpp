@@ -1,6 +1,6 @@
 // cpfm compare DATA -o OUT: fits several methods with one budget and measures them on data that none of them has seen.
-// OUT has a folder for each method, which is a run like those of 'fit', and the table and pictures of all of them. What
-// is finished there and was made with the same options is not made again.
+// OUT has a folder for each method, whose model every command takes, and the table and pictures of all of them. What is
+// finished there and was made of the same data with the same options is not made again.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -92,10 +92,13 @@ std::string difference(const std::string& mine, const std::string& theirs) {
   return fmt::format("{} here, and {} there", printable(only(mine, theirs), 200), printable(only(theirs, mine), 200));
 }
 
-// A figure as Evaluation::measure() writes it.
+// A figure as Evaluation::measure() writes it, with numbers that can be written down.
 bool is_figure(const Json& figure) {
-  return figure.is_object() && figure.contains("mean") && figure["mean"].is_number() && figure.contains("sd") &&
-         figure["sd"].is_number() && figure.contains("runs") && figure["runs"].is_number_unsigned();
+  const auto finite = [&](const char* key) {
+    return figure.contains(key) && figure[key].is_number() && std::isfinite(figure[key].get<double>());
+  };
+  return figure.is_object() && finite("mean") && finite("sd") && figure.contains("runs") &&
+         figure["runs"].is_number_unsigned();
 }
 
 class Compare {
@@ -107,7 +110,7 @@ class Compare {
     methods_ = chosen_methods(o_.methods);
     check_options();
     load();
-    const std::string data = fmt::format("{:016x} {:016x}", fingerprint(train_), fingerprint(test_));
+    data_key_ = fmt::format("{:016x} {:016x}", fingerprint(train_), fingerprint(test_));
     fit_key_ = config_with(command_, [](const CLI::Option& option) {
       return DataOptions::owns(option) || CoupleArguments::owns(option) || TrainArguments::owns(option) ||
              option.get_name() == "--test" || option.get_name() == "--train-limit";
@@ -115,14 +118,13 @@ class Compare {
     measure_options_ = config_with(command_, [](const CLI::Option& option) {
       return option.get_name() != "--methods" && option.get_name() != "--law" && option.get_name() != "--output";
     });
-    data_key_ = data;
-    measure_key_ = measure_options_ + data;
-    std::vector<std::string> to_measure;
+    measure_key_ = measure_options_ + data_key_;
+    bool all_measured = true;
     for (const std::string& method : methods_) {
       refuse_other_options(method);
-      if (!measured(method)) to_measure.push_back(method);
+      all_measured = all_measured && measured(method);
     }
-    if (!to_measure.empty()) prepare_evaluation();  // what is wrong with it is said before anything is trained
+    if (!all_measured) prepare_evaluation();  // what is wrong with it is said before anything is trained
     make_run_folder(out_);
     for (const std::string& method : methods_) {
       std::optional<Json> known = measured(method);
@@ -231,8 +233,7 @@ class Compare {
   // A folder that was begun with other options is neither gone on with, which would mix budgets, nor overwritten.
   void refuse_other_options(const std::string& method) const {
     const std::string there = content_of(out_ / method / "config.toml");
-    const Json saved = Json::parse(content_of(out_ / method / kFitted), nullptr, false);
-    if (saved.is_object() && saved.value("options", Json()) == fit_key_ && saved.value("data", Json()) != data_key_) {
+    if (const Json saved = fit_of(method); saved["options"] == fit_key_ && saved["data"] != data_key_) {
       throw Error("--output", fmt::format("{} was made of other data", printable((out_ / method).string(), 200)),
                   "remove that folder, or name another OUT");
     }
@@ -243,11 +244,15 @@ class Compare {
                 "give the same options to go on, remove that folder, or name another OUT");
   }
 
+  // What a fit that ended was made with and of; nulls where there is none.
+  Json fit_of(const std::string& method) const {
+    const Json saved = Json::parse(content_of(out_ / method / kFitted), nullptr, false);
+    const auto field = [&](const char* name) { return saved.is_object() ? saved.value(name, Json()) : Json(); };
+    return {{"options", field("options")}, {"data", field("data")}};
+  }
   bool fitted(const std::string& method) const {
-    const fs::path folder = out_ / method;
-    const Json saved = Json::parse(content_of(folder / kFitted), nullptr, false);
-    return saved.is_object() && saved.value("options", Json()) == fit_key_ &&
-           saved.value("data", Json()) == data_key_ && fs::exists(folder / "model.cpfm");
+    const Json saved = fit_of(method);
+    return saved["options"] == fit_key_ && saved["data"] == data_key_ && fs::exists(out_ / method / "model.cpfm");
   }
 
   // What is known of a method; nothing where it has to be measured.
@@ -289,10 +294,18 @@ class Compare {
     // As many calls of the network for all: a step of the flow's solver takes two, one of DDIM takes one.
     const bool ddim = method == "diffae" || method == "infodiffusion";
     sample_.options.steps = ddim ? 2 * SampleOptions{}.steps : SampleOptions{}.steps;
-    Json found{{"key", measure_key_}, {"figures", evaluation_->measure(*model)}, {"run", how(*model, folder)}};
+    const Json all = evaluation_->measure(*model);
+    Json figures = Json::object();
+    for (const auto& [name, figure] : all.items()) {
+      if (is_figure(figure))
+        figures[name] = figure;
+      else
+        log().warn("{}: {} is not finite, and is left out", method, name);
+    }
+    const Json found{{"key", measure_key_}, {"figures", figures}, {"run", how(*model, folder)}};
     draw_method(*model, test_, o_.couple.options.kernel, folder, sample_.resolve(context_, progress.get()));
     write_whole(folder / kMeasured, found.dump(2) + "\n");
-    return Json::parse(found.dump());  // as it will be read: what is not finite is null
+    return found;
   }
 
   // How it was made, for the report.
