@@ -16,6 +16,7 @@
 #include "cpfm/kernel.hpp"
 #include "cpfm/metric.hpp"
 #include "cpfm/random.hpp"
+#include "fit.hpp"
 #include "flow_library.hpp"
 #include "model_input.hpp"
 
@@ -177,6 +178,8 @@ struct Evaluation::Impl {
   const SampleArguments& sample;
   const Context& context;
   std::unique_ptr<Progress> progress;
+  const Device device;  // of what is not the model's
+  std::optional<EntropicFloor> entropic_floor;
   std::unique_ptr<Kernel> kernel;
   std::unique_ptr<PerceptualDistance> perceptual;
   std::unique_ptr<PictureFeatures> looking;
@@ -188,7 +191,13 @@ struct Evaluation::Impl {
 
   Impl(const Dataset& of, const ModelFacts& of_data, const EvaluationArguments& arguments,
        const DataOptions& data_options, const SampleArguments& sampling, const Context& shared, FittedTo fitted_to)
-      : data(of), facts(of_data), o(arguments), sample(sampling), context(shared), progress(shared.progress()) {
+      : data(of),
+        facts(of_data),
+        o(arguments),
+        sample(sampling),
+        context(shared),
+        progress(shared.progress()),
+        device(coupling_device(sampling.device)) {
     if (data.size() < 2) throw Error(data.source, "has one sample", "metrics need at least two");
     const bool by_file = !o.features.empty() && o.features != "classifier";
     if ((!o.lpips.empty() || by_file) && !facts.image)
@@ -265,23 +274,27 @@ Json Evaluation::Impl::measure(FlowModel& model) {
     }
     std::optional<GaussianDistance> distance;
     if (o.entropic) {
-      const EntropicGaussianDistance found = entropic_to_gaussian(y.view(), o.gaussian_points, options.seed);
-      distance = found.exact;  // of the same samples, where there are not too many
-      figures.add("w2_entropic", found.value.objective);
-      figures.add("w2_divergence", found.value.divergence);
-      entropic = {{"n", found.n},
-                  {"epsilon", found.value.epsilon},
-                  {"floor", found.objective_floor},
-                  {"divergence_floor", found.divergence_floor}};
+      try {
+        const EntropicGaussianDistance found =
+            entropic_to_gaussian(y.view(), o.gaussian_points, options.seed, kEntropicEpsilon, {.device = device},
+                                 entropic_floor ? &*entropic_floor : nullptr);
+        entropic_floor = found.floor;
+        distance = found.exact;  // of the same samples, where there are not too many
+        figures.add("w2_entropic", found.value.objective);
+        figures.add("w2_divergence", found.value.divergence);
+        entropic = {{"n", found.n}, {"epsilon", found.value.epsilon}};
+      } catch (const Error& error) {  // a map far from any Gaussian; the other figures stand
+        log().warn("no entropic distance: {}", error.problem());
+      }
     }
     if (gaussian_map) {
       if (!distance) distance = wasserstein2_to_gaussian(y.view(), o.gaussian_points, options.seed);
       figures.add("w2_gaussian", distance->value);
       gaussian = {{"n", distance->n}, {"epsilon", 0}, {"floor", distance->floor}};
     }
-    const double gwot = gwot_objective(*kernel, y.view(), progress.get());
+    const double gwot = gwot_objective(*kernel, y.view(), progress.get(), device);
     const std::vector<std::size_t> shuffled = permutation(y.rows(), options.seed, kShuffleStream);
-    const double of_shuffled = gwot_objective(*kernel, take_rows(y.view(), shuffled).view(), progress.get());
+    const double of_shuffled = gwot_objective(*kernel, take_rows(y.view(), shuffled).view(), progress.get(), device);
     figures.add("gwot", gwot);
     if (of_shuffled > 0) figures.add("gwot_share", gwot / of_shuffled);
     if (r == 0) gwot_random = of_shuffled;
@@ -312,9 +325,10 @@ Json Evaluation::Impl::measure(FlowModel& model) {
   figures.tell(result, "w2_gaussian", gaussian);
   if (o.entropic) {
     Json divergence = entropic;
-    divergence["floor"] = entropic["divergence_floor"];
-    divergence.erase("divergence_floor");
-    entropic.erase("divergence_floor");
+    if (entropic_floor) {
+      entropic["floor"] = entropic_floor->objective;
+      divergence["floor"] = entropic_floor->divergence;
+    }
     figures.tell(result, "w2_entropic", entropic);
     figures.tell(result, "w2_divergence", divergence);
   }

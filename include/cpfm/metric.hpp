@@ -76,22 +76,31 @@ struct EntropicDistance {
 EntropicDistance entropic_distance(MatrixView<const float> a, MatrixView<const float> b,
                                    double epsilon = kEntropicEpsilon, const EntropicOptions& options = {});
 
-// All that can be said of the distance of points to the standard normal law, each number with its floor: what
-// kFloorPairs pairs of independent samples of n points of N(0, I) have between them.
+// What kFloorPairs pairs of independent samples of n points of N(0, I) have between them; an sd is that of one pair.
+struct EntropicFloor {
+  double objective = 0, objective_sd = 0;
+  double divergence = 0, divergence_sd = 0;
+};
+// n ≥ 1 points of 1 to 8 coordinates, ε > 0. Most of the work of entropic_to_gaussian().
+EntropicFloor entropic_floor(std::size_t n, std::size_t coordinates, std::uint64_t seed,
+                             double epsilon = kEntropicEpsilon, const EntropicOptions& options = {});
+
+// All that can be said of the distance of points to the standard normal law, each number with its floor.
 struct EntropicGaussianDistance {
   EntropicDistance value;
-  std::size_t n = 0;                                   // points in each of the two sets
-  double objective_floor = 0, objective_floor_sd = 0;  // the sd is that of one pair
-  double divergence_floor = 0, divergence_floor_sd = 0;
+  std::size_t n = 0;  // points in each of the two sets
+  EntropicFloor floor;
   std::optional<GaussianDistance> exact;  // where n ≤ kMostExact; of the very same samples
 };
 inline constexpr std::size_t kMostExact = 4000;
 
 // Conditions are those of wasserstein2_to_gaussian() and entropic_distance(). Depends on (y, n, seed, ε) and the
 // options alone. The divergence is the number to compare across embeddings; the objective is there because the paper
-// has it.
+// has it. Where several maps are measured, a floor that is known already, of min(n, rows) points, need not be found
+// again.
 EntropicGaussianDistance entropic_to_gaussian(MatrixView<const float> y, std::size_t n, std::uint64_t seed,
-                                              double epsilon = kEntropicEpsilon, const EntropicOptions& options = {});
+                                              double epsilon = kEntropicEpsilon, const EntropicOptions& options = {},
+                                              const EntropicFloor* known_floor = nullptr);
 
 // The generalized Gromov–Wasserstein objective of an embedding whose row i belongs to sample i of the kernel:
 // (1/n²) Σ_ij K(i, j) |y_i - y_j|², in one streaming pass over K. cpfm::Error where `y` has fewer than two rows,

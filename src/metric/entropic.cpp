@@ -184,6 +184,21 @@ Problem make_problem(MatrixView<const float> a, MatrixView<const float> b, doubl
   return {std::move(from), std::move(to), {}};
 }
 
+// Small problems leave threads idle; several at once do not. A device has one at a time.
+void solve_all(std::vector<Problem>& problems, double epsilon, const EntropicOptions& options) {
+  const auto solve_some = [&](std::size_t begin, std::size_t end) {
+    for (std::size_t t = begin; t < end; ++t) {
+      problems[t / kProblems.size()].solve_part(t % kProblems.size(), epsilon, options);
+    }
+  };
+  const std::size_t tasks = problems.size() * kProblems.size();
+  if (options.device.is_cuda()) {
+    solve_some(0, tasks);
+  } else {
+    parallel_for(tasks, 1, solve_some);
+  }
+}
+
 }  // namespace
 
 EntropicDistance entropic_distance(MatrixView<const float> a, MatrixView<const float> b, double epsilon,
@@ -197,45 +212,41 @@ EntropicDistance entropic_distance(MatrixView<const float> a, MatrixView<const f
   return problem.result(epsilon);
 }
 
+EntropicFloor entropic_floor(std::size_t n, std::size_t coordinates, std::uint64_t seed, double epsilon,
+                             const EntropicOptions& options) {
+  check_options(coordinates, options, "coordinates");
+  if (n == 0) throw Error("n", "0 points have no distance to anything", "at least 1");
+  std::vector<Problem> problems;
+  for (std::size_t p = 0; p < kFloorPairs; ++p) {
+    const GaussianPair pair = gaussian_floor_pair(n, coordinates, seed, p);
+    problems.push_back(make_problem(pair.a.view(), pair.b.view(), epsilon));
+  }
+  solve_all(problems, epsilon, options);
+  std::vector<double> objectives, divergences;
+  for (const Problem& problem : problems) {
+    const EntropicDistance found = problem.result(epsilon);
+    objectives.push_back(found.objective);
+    divergences.push_back(found.divergence);
+  }
+  const Repeated objective = repeated(objectives), divergence = repeated(divergences);
+  return {objective.mean, *objective.sd, divergence.mean, *divergence.sd};
+}
+
 EntropicGaussianDistance entropic_to_gaussian(MatrixView<const float> y, std::size_t n, std::uint64_t seed,
-                                              double epsilon, const EntropicOptions& options) {
+                                              double epsilon, const EntropicOptions& options,
+                                              const EntropicFloor* known_floor) {
   check_points(y, "y");
   check_options(y.cols, options, "y");
   if (n == 0) throw Error("n", "0 points have no distance to anything", "at least 1");
-  n = std::min(n, y.rows);
-  std::vector<Problem> problems;
-  for (std::size_t p = 0; p < 1 + kFloorPairs; ++p) {
-    const GaussianPair pair = gaussian_pair(y, n, seed, p);
-    problems.push_back(make_problem(pair.a.view(), pair.b.view(), epsilon));
-  }
-  // Small problems leave threads idle; several at once do not. A device has one at a time.
-  const auto solve_some = [&](std::size_t begin, std::size_t end) {
-    for (std::size_t t = begin; t < end; ++t) {
-      problems[t / kProblems.size()].solve_part(t % kProblems.size(), epsilon, options);
-    }
-  };
-  const std::size_t tasks = problems.size() * kProblems.size();
-  if (options.device.is_cuda()) {
-    solve_some(0, tasks);
-  } else {
-    parallel_for(tasks, 1, solve_some);
-  }
-
   EntropicGaussianDistance result;
-  result.n = n;
-  result.value = problems[0].result(epsilon);
-  std::vector<double> objectives, divergences;
-  for (std::size_t p = 1; p < problems.size(); ++p) {
-    const EntropicDistance floor = problems[p].result(epsilon);
-    objectives.push_back(floor.objective);
-    divergences.push_back(floor.divergence);
-  }
-  const Repeated objective = repeated(objectives), divergence = repeated(divergences);
-  result.objective_floor = objective.mean;
-  result.objective_floor_sd = *objective.sd;
-  result.divergence_floor = divergence.mean;
-  result.divergence_floor_sd = *divergence.sd;
-  if (n <= kMostExact) result.exact = wasserstein2_to_gaussian(y, n, seed);
+  result.n = std::min(n, y.rows);
+  const GaussianPair pair = gaussian_pair(y, result.n, seed);
+  std::vector<Problem> problem;
+  problem.push_back(make_problem(pair.a.view(), pair.b.view(), epsilon));
+  solve_all(problem, epsilon, options);
+  result.value = problem[0].result(epsilon);
+  result.floor = known_floor != nullptr ? *known_floor : entropic_floor(result.n, y.cols, seed, epsilon, options);
+  if (result.n <= kMostExact) result.exact = wasserstein2_to_gaussian(y, result.n, seed);
   return result;
 }
 

@@ -31,10 +31,13 @@ FloatMatrix random_rows(MatrixView<const float> y, std::size_t n, std::uint64_t 
 
 }  // namespace
 
-GaussianPair gaussian_pair(MatrixView<const float> y, std::size_t n, std::uint64_t seed, std::uint64_t pair) {
-  if (pair == 0) return {random_rows(y, n, seed), gaussian_points(n, y.cols, seed, kGaussStream, 0)};
-  return {gaussian_points(n, y.cols, seed, kFloorStream, 2 * pair),
-          gaussian_points(n, y.cols, seed, kFloorStream, 2 * pair + 1)};
+GaussianPair gaussian_pair(MatrixView<const float> y, std::size_t n, std::uint64_t seed) {
+  return {random_rows(y, n, seed), gaussian_points(n, y.cols, seed, kGaussStream, 0)};
+}
+
+GaussianPair gaussian_floor_pair(std::size_t n, std::size_t d, std::uint64_t seed, std::uint64_t pair) {
+  return {gaussian_points(n, d, seed, kFloorStream, 2 * pair + 2),
+          gaussian_points(n, d, seed, kFloorStream, 2 * pair + 3)};
 }
 
 }  // namespace cpfm

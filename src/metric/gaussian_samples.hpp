@@ -12,8 +12,9 @@ struct GaussianPair {
   FloatMatrix a, b;  // n × d each
 };
 
-// Pair 0: n random rows of `y`, without repetition (n ≤ rows), and n points of N(0, I); it gives the value. Pairs from
-// 1 on: two independent samples of N(0, I); they give the floor.
-GaussianPair gaussian_pair(MatrixView<const float> y, std::size_t n, std::uint64_t seed, std::uint64_t pair);
+// n random rows of `y`, without repetition (n ≤ rows), and n points of N(0, I): they give the value.
+GaussianPair gaussian_pair(MatrixView<const float> y, std::size_t n, std::uint64_t seed);
+// Two independent samples of n points of N(0, I): pairs 0, 1, … give the floor.
+GaussianPair gaussian_floor_pair(std::size_t n, std::size_t d, std::uint64_t seed, std::uint64_t pair);
 
 }  // namespace cpfm

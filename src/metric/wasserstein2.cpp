@@ -117,7 +117,7 @@ GaussianDistance wasserstein2_to_gaussian(MatrixView<const float> y, std::size_t
   std::vector<double> values(1 + kFloorPairs);
   parallel_for(values.size(), 1, [&](std::size_t begin, std::size_t end) {
     for (std::size_t p = begin; p < end; ++p) {
-      const GaussianPair pair = gaussian_pair(y, n, seed, p);
+      const GaussianPair pair = p == 0 ? gaussian_pair(y, n, seed) : gaussian_floor_pair(n, d, seed, p - 1);
       values[p] = mean_cost(pair.a.view(), pair.b.view());
     }
   });

@@ -187,25 +187,25 @@ TEST(EntropicGaussianDistance, ComesWithItsFloorsAndTheExactValueOfTheSamePoints
   EXPECT_GT(found.value.transport, exact.value);
   EXPECT_LT(found.value.transport, exact.value + kEntropicEpsilon * std::log(250.0));
   // Debiased, and of the size of the exact value: entropy lowers what is due to sampling.
-  EXPECT_GT(found.divergence_floor, 0.3 * exact.floor);
-  EXPECT_LT(found.divergence_floor, exact.floor);
-  EXPECT_GT(found.divergence_floor_sd, 0);
-  EXPECT_NEAR(found.value.divergence, found.divergence_floor, 5 * found.divergence_floor_sd);
-  EXPECT_NEAR(found.value.objective, found.objective_floor, 5 * found.objective_floor_sd);
+  EXPECT_GT(found.floor.divergence, 0.3 * exact.floor);
+  EXPECT_LT(found.floor.divergence, exact.floor);
+  EXPECT_GT(found.floor.divergence_sd, 0);
+  EXPECT_NEAR(found.value.divergence, found.floor.divergence, 5 * found.floor.divergence_sd);
+  EXPECT_NEAR(found.value.objective, found.floor.objective, 5 * found.floor.objective_sd);
 }
 
 TEST(EntropicGaussianDistance, SeesPointsThatAreNotGaussian) {
   const FloatMatrix y = normal_points(200, 2, 12);
   const EntropicGaussianDistance found = entropic_to_gaussian(moved(y, 2).view(), 1000, 1, 0.1);
   EXPECT_EQ(found.n, 200u);
-  EXPECT_NEAR(found.value.divergence, 8 + found.divergence_floor, 1.5);
+  EXPECT_NEAR(found.value.divergence, 8 + found.floor.divergence, 1.5);
 }
 
 TEST(EntropicGaussianDistance, LeavesTheExactValueOutForManyPoints) {
   const FloatMatrix y = normal_points(kMostExact + 1, 1, 13);
   const EntropicGaussianDistance found = entropic_to_gaussian(y.view(), kMostExact + 1, 1, 2.0);
   EXPECT_FALSE(found.exact.has_value());
-  EXPECT_GT(found.divergence_floor, 0);
+  EXPECT_GT(found.floor.divergence, 0);
 }
 
 TEST(EntropicGaussianDistance, DependsOnTheSeedAndNotOnTheThreads) {
@@ -218,14 +218,28 @@ TEST(EntropicGaussianDistance, DependsOnTheSeedAndNotOnTheThreads) {
   set_threads(0);
   EXPECT_EQ(one.value.objective, four.value.objective);
   EXPECT_EQ(one.value.divergence, four.value.divergence);
-  EXPECT_EQ(one.divergence_floor, four.divergence_floor);
+  EXPECT_EQ(one.floor.divergence, four.floor.divergence);
   EXPECT_NE(one.value.objective, other.value.objective);
+}
+
+TEST(EntropicGaussianDistance, TakesAFloorThatIsKnown) {
+  const FloatMatrix y = normal_points(120, 2, 16);
+  const EntropicFloor floor = entropic_floor(100, 2, 3, 0.1);
+  const EntropicGaussianDistance found = entropic_to_gaussian(y.view(), 100, 3, 0.1);
+  EXPECT_EQ(found.floor.objective, floor.objective);
+  EXPECT_EQ(found.floor.divergence_sd, floor.divergence_sd);
+  const EntropicFloor other{1, 2, 3, 4};
+  const EntropicGaussianDistance with = entropic_to_gaussian(y.view(), 100, 3, 0.1, {}, &other);
+  EXPECT_EQ(with.floor.divergence, 3);
+  EXPECT_EQ(with.value.divergence, found.value.divergence);
 }
 
 TEST(EntropicGaussianDistance, RefusesNoPoints) {
   const FloatMatrix y = normal_points(10, 2, 15), wide = normal_points(10, 9, 15);
   expect_error("n", {"at least 1"}, [&] { entropic_to_gaussian(y.view(), 0, 1); });
   expect_error("y", {"1 to 8"}, [&] { entropic_to_gaussian(wide.view(), 10, 1); });
+  expect_error("n", {"at least 1"}, [&] { entropic_floor(0, 2, 1); });
+  expect_error("coordinates", {"1 to 8"}, [&] { entropic_floor(10, 9, 1); });
 }
 
 }  // namespace
