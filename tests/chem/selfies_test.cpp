@@ -179,6 +179,17 @@ TEST(Selfies, BadSmilesIsRefusedWithItsPlace) {
     EXPECT_TRUE(contains(encode_problem(smiles), part)) << smiles << " → " << encode_problem(smiles);
 }
 
+TEST(Selfies, AromaticSmilesNeedsRdkitAndSaysSo) {
+  const std::string problem = encode_problem("c1ccccc1");
+  if (contains(problem, "librdkit-dev")) GTEST_SKIP() << "a build without RDKit: " << problem;
+  EXPECT_EQ(smiles_to_selfies("c1ccccc1"), "[C][=C][C][=C][C][=C][Ring1][=Branch1]");
+  EXPECT_EQ(smiles_to_selfies("Cc1c[nH]cc1"), "[C][C][=C][N][C][=C][Ring1][Branch1]");
+  EXPECT_TRUE(contains(encode_problem("c1cccc1"), "kekulize"));
+  EXPECT_TRUE(contains(encode_problem("c1ccccc1 benzene"), "character 9"));
+  EXPECT_TRUE(contains(encode_problem("c1ccccc1" + std::string(1000, 'C')), "at most 1000"));
+  EXPECT_NE(encode_problem("c1ccc("), "");
+}
+
 TEST(Selfies, ALengthBeyondThreeDigitsIsRefused) {
   EXPECT_EQ(encode_problem("C(" + std::string(4096, 'C') + ")C"), "");
   EXPECT_TRUE(contains(encode_problem("C(" + std::string(4097, 'C') + ")C"), "4096"));
