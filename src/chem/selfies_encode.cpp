@@ -2,10 +2,9 @@
 // last bond going on as the chain.
 #include <algorithm>
 #include <cstddef>
-#include <numeric>
+#include <iterator>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <utility>
 #include <vector>
 

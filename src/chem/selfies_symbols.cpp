@@ -3,6 +3,7 @@
 #include "chem/selfies_symbols.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace cpfm::chem {
 namespace {

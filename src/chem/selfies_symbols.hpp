@@ -1,7 +1,7 @@
 // What a SELFIES symbol says: an atom with the bond before it, a branch, a ring, or nothing.
 #pragma once
 
-#include <array>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>

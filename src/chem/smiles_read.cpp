@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/text.hpp"
@@ -49,7 +50,7 @@ class Reader {
   void open_ring(int number);
   void close_ring(int number);
   void check_bonds(std::size_t atom, std::size_t at) const;
-  int take_order(char symbol) const { return symbol == '=' ? 2 : symbol == '#' ? 3 : 1; }
+  static int order_of(char symbol) { return symbol == '=' ? 2 : symbol == '#' ? 3 : 1; }
   static char mark_of(char symbol) { return symbol == '/' || symbol == '\\' ? symbol : '\0'; }
 
   std::string_view text_;
@@ -58,7 +59,7 @@ class Reader {
   std::size_t last_ = kNone;           // the atom that the next one is bonded to
   char bond_ = 0;                      // a bond symbol that waits for its atom or ring number
   bool branch_start_ = false;          // right after '('
-  std::vector<std::size_t> branches_;  // where the open branches began: atom
+  std::vector<std::size_t> branches_;  // the atoms at which the open branches began
   std::map<int, OpenRing> rings_;
 };
 
@@ -142,7 +143,7 @@ void Reader::add_atom() {
     if (bond_ != 0) fail(begin, "a bond with no atom before it");
     molecule_.roots.push_back(atom);
   } else {
-    molecule_.add_chain_bond(last_, atom, take_order(bond_), mark_of(bond_));
+    molecule_.add_chain_bond(last_, atom, order_of(bond_), mark_of(bond_));
     check_bonds(last_, begin);
     check_bonds(atom, begin);
   }
@@ -191,7 +192,7 @@ void Reader::close_ring(int number) {
   if (open.atom == last_) fail(at_ - 1, "a ring from an atom to itself");
   if (molecule_.find_bond(open.atom, last_) || molecule_.find_bond(last_, open.atom))
     fail(at_ - 1, "a ring between two atoms that are bonded already");
-  const int order = std::max(take_order(open.symbol), take_order(bond_));
+  const int order = std::max(order_of(open.symbol), order_of(bond_));
   molecule_.bonds[open.atom][open.bond] = {last_, order, mark_of(open.symbol), true};
   molecule_.bonds[last_].push_back({open.atom, order, mark_of(bond_), true});
   molecule_.order_sum[open.atom] += order - 1;
