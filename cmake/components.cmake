@@ -1,6 +1,6 @@
 # Finds what the build stands on. Required: fmt, spdlog, nlohmann-json, CLI11, Eigen, zlib, libpng, libjpeg.
-# Optional, each a component of its own: Highway (SIMD), HDF5, download (libcurl + OpenSSL), Cairo (plots), CUDA,
-# torch.
+# Optional, each a component of its own: Highway (SIMD), HDF5, download (libcurl + OpenSSL), Cairo (plots), RDKit
+# (molecules), CUDA, torch.
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 find_package(spdlog REQUIRED)
@@ -38,6 +38,29 @@ if(TARGET PkgConfig::CAIRO)
   set(CPFM_HAS_CAIRO ON)
 endif()
 
+# Debian's RDKit brings no package for CMake. Its headers want Boost's.
+set(CPFM_HAS_RDKIT OFF)
+if(CPFM_RDKIT AND NOT CPFM_FUZZ)
+  find_package(Boost QUIET)
+  find_path(RDKIT_INCLUDE_DIR GraphMol/RDKitBase.h PATH_SUFFIXES rdkit)
+  set(CPFM_HAS_RDKIT ON)
+  set(RDKIT_LIBRARIES "")
+  foreach(library MolDraw2D Depictor FileParsers Fingerprints DataStructs SmilesParse GraphMol RDGeometryLib RDGeneral)
+    find_library(RDKIT_${library}_LIBRARY RDKit${library})
+    mark_as_advanced(RDKIT_${library}_LIBRARY)
+    list(APPEND RDKIT_LIBRARIES ${RDKIT_${library}_LIBRARY})
+    if(NOT RDKIT_${library}_LIBRARY)
+      set(CPFM_HAS_RDKIT OFF)
+    endif()
+  endforeach()
+  if(NOT Boost_FOUND OR NOT RDKIT_INCLUDE_DIR)
+    set(CPFM_HAS_RDKIT OFF)
+  endif()
+  if(NOT CPFM_HAS_RDKIT AND NOT CPFM_RDKIT STREQUAL "AUTO")
+    message(FATAL_ERROR "CPFM_RDKIT=${CPFM_RDKIT} but RDKit was not found; install librdkit-dev and libboost-dev")
+  endif()
+endif()
+
 set(CPFM_HAS_CUDA OFF)
 if(CPFM_CUDA AND NOT CPFM_FUZZ)
   include(CheckLanguage)
@@ -66,6 +89,6 @@ if(CPFM_TORCH AND NOT CPFM_FUZZ)
   endif()
 endif()
 
-foreach(component HWY HDF5 DOWNLOAD CAIRO CUDA TORCH)
+foreach(component HWY HDF5 DOWNLOAD CAIRO RDKIT CUDA TORCH)
   message(STATUS "cpfm component ${component}: ${CPFM_HAS_${component}}")
 endforeach()

@@ -1,12 +1,22 @@
-// In a build without RDKit aromatic SMILES cannot be read; this says so.
+// In a build without RDKit its calls say so.
 #include "cpfm/chem.hpp"
 #include "cpfm/error.hpp"
+#include "cpfm/molecule.hpp"
 
 namespace cpfm {
+namespace {
 
-std::string kekulised(std::string_view) {
-  throw Error("SMILES", "aromatic atoms need RDKit, and this build has none",
-              "write single and double bonds, or install librdkit-dev and build again");
+[[noreturn]] void refuse(const char* what) {
+  throw Error(what, "needs RDKit, and this build has none",
+              "install it (Debian: librdkit-dev and libboost-dev) and build cpfm again");
 }
+
+}  // namespace
+
+bool has_rdkit() { return false; }
+
+std::string kekulised(std::string_view) { refuse("SMILES with aromatic atoms"); }
+std::string canonical_smiles(std::string_view) { refuse("reading a molecule"); }
+Fingerprints morgan_fingerprints(std::span<const std::string>) { refuse("a fingerprint"); }
 
 }  // namespace cpfm

@@ -1,0 +1,43 @@
+// SMILES to RDKit's molecules.
+#include "chem/rdkit.hpp"
+
+#include <GraphMol/SmilesParse/SmilesParse.h>
+#include <RDGeneral/RDLog.h>
+
+#include <algorithm>
+#include <exception>
+#include <mutex>
+#include <string>
+
+#include "base/text.hpp"
+#include "cpfm/error.hpp"
+
+namespace cpfm {
+
+std::unique_ptr<RDKit::RWMol> read_molecule(std::string_view smiles) {
+  // What is wrong is told by our errors, not by lines that RDKit prints between them.
+  static std::once_flag silenced;
+  std::call_once(silenced, [] { boost::logging::disable_logs("rdApp.*"); });
+  // RDKit's time grows with the cube of a chain's length: half a second at this one.
+  constexpr std::size_t kLongest = 1'000;
+  const std::string where = "SMILES '" + printable(smiles) + "'";
+  if (smiles.empty()) throw Error("SMILES", "is empty", "one molecule, as in CCO");
+  if (smiles.size() > kLongest)
+    throw Error(where, std::to_string(smiles.size()) + " characters", "at most " + std::to_string(kLongest));
+  // RDKit takes what follows a blank for the molecule's name.
+  const auto odd = std::find_if(smiles.begin(), smiles.end(), [](char c) { return c <= ' ' || c > '~'; });
+  if (odd != smiles.end())
+    throw Error(where, "character " + std::to_string(odd - smiles.begin() + 1) + " belongs to no SMILES");
+  RDKit::SmilesParserParams reading;
+  reading.allowCXSMILES = false;
+  reading.parseName = false;
+  try {
+    std::unique_ptr<RDKit::RWMol> molecule(RDKit::SmilesToMol(std::string(smiles), reading));
+    if (molecule && molecule->getNumAtoms() > 0) return molecule;
+  } catch (const std::exception& error) {
+    throw Error(where, "RDKit cannot read it: " + printable(error.what(), 200));
+  }
+  throw Error(where, "RDKit cannot read it");
+}
+
+}  // namespace cpfm
