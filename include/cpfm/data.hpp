@@ -38,7 +38,9 @@ struct Property {
 struct Dataset {
   std::string source;  // what the user named, for messages
   std::string format;  // "npy", "csv", …
-  std::string dtype;   // the type of the values in the file, numpy's names ("uint8", "float32"; "text" for csv)
+  // The type of the values in the file, numpy's names ("uint8", "float32"); "text" for csv, "smiles" or "sdf" for
+  // molecules.
+  std::string dtype;
   FloatMatrix samples;
   std::optional<ImageShape> image;
   // What black and white are for images, where the file format says so (0 and 255 for 8-bit pictures).
@@ -47,6 +49,7 @@ struct Dataset {
   std::vector<Property> properties;
   std::vector<std::string> sample_names;   // empty, or one per row
   std::vector<std::string> feature_names;  // empty, or one per column
+  std::vector<std::string> molecules;      // SMILES, one per row, where samples are molecules; empty else
 
   std::size_t size() const { return samples.rows(); }
   std::size_t dim() const { return samples.cols(); }
@@ -91,7 +94,8 @@ Dataset read_dataset(const std::string& source, const ReadOptions& options = {})
 // Throws cpfm::Error where a value is NaN or infinite (names row and column) or where counts disagree.
 void validate(const Dataset& data);
 
-// Identifies data: datasets that differ in samples, labels or properties differ in it (but for bad luck of 2^-64).
+// Identifies data: datasets that differ in samples, labels, properties or molecules differ in it (but for bad luck of
+// 2^-64).
 std::uint64_t fingerprint(const Dataset& data);
 
 // Rows of `data` in the order given.
@@ -129,8 +133,8 @@ Standardizer compose(const Standardizer& first, const Standardizer& second);
 void write_npy(const std::filesystem::path& file, MatrixView<const float> values);
 // Any shape whose product is values.size(), C order.
 void write_npy(const std::filesystem::path& file, std::span<const float> values, const std::vector<std::size_t>& shape);
-// Samples, then properties, then a "label" column where there are such ("label_2" where a column is called so already).
-// Names of samples are not written.
+// A "smiles" column where samples are molecules, the samples, the properties, then a "label" column where there are
+// labels ("smiles_2" and "label_2" where a column is called so already). Names of samples are not written.
 void write_csv(const std::filesystem::path& file, const Dataset& data);
 
 struct GridOptions {

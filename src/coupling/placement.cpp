@@ -113,6 +113,7 @@ Placement make_placement(const Dataset& data, const Kernel& kernel, const Kernel
   placement.reference = select(data, which);
   placement.reference.sample_names.clear();
   placement.reference.feature_names.clear();
+  placement.reference.molecules.clear();
   // Only what the kernel looks at.
   const std::string expression = kernel.expression();
   if (expression.find("label") == std::string::npos) placement.reference.labels.reset();

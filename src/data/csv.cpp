@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <limits>
 
@@ -12,34 +11,12 @@
 #include "data/columns.hpp"
 #include "data/csv_scanner.hpp"
 #include "data/readers.hpp"
+#include "data/table_columns.hpp"
 
 namespace cpfm {
 namespace {
 
 enum class Role { kFeature, kLabels, kProperty, kIgnored };
-
-bool is_number(std::string_view text) {
-  double value = 0;
-  return parse_number(text, value);
-}
-
-// Also what was meant as one.
-bool is_like_number(std::string_view text) { return is_number(text) || is_decimal_comma(text); }
-
-// A header holds text in a column whose next row is a number.
-bool looks_like_header(const CsvRow& first, const CsvRow& second) {
-  for (std::size_t k = 0; k < std::min(first.size(), second.size()); ++k) {
-    if (!trim(first[k]).empty() && !is_like_number(first[k]) && is_like_number(second[k])) return true;
-  }
-  return false;
-}
-
-bool all_text(const CsvRow& row) {
-  for (std::size_t k = 0; k < row.size(); ++k) {
-    if (is_missing(trim(row[k])) || is_like_number(row[k])) return false;
-  }
-  return true;
-}
 
 class Table {
  public:
@@ -51,12 +28,12 @@ class Table {
     const CsvRow first = scanner_.row();
     const std::uint64_t first_line = scanner_.line();
     const bool more = scanner_.next_row();
-    columns_ = first.size();
-    starts_with_text_ = all_text(first);
-    const bool header =
-        options_.header == Header::kYes ||
-        (options_.header == Header::kAuto && (more ? looks_like_header(first, scanner_.row()) : starts_with_text_));
-    for (std::size_t k = 0; header && k < first.size(); ++k) names_.emplace_back(trim(first[k]));
+    columns_.count = first.size();
+    columns_.starts_with_text = all_text(first);
+    const bool header = options_.header == Header::kYes ||
+                        (options_.header == Header::kAuto &&
+                         (more ? looks_like_header(first, scanner_.row()) : columns_.starts_with_text));
+    for (std::size_t k = 0; header && k < first.size(); ++k) columns_.names.emplace_back(trim(first[k]));
     assign_roles();
     if (!header) add_row(first, first_line);
     for (bool row = more; row && !full(); row = scanner_.next_row()) add_row(scanner_.row(), scanner_.line());
@@ -66,52 +43,25 @@ class Table {
  private:
   bool full() const { return options_.limit && rows_ >= *options_.limit; }
 
-  std::string column_name(std::size_t k) const {
-    return k < names_.size() && !names_[k].empty() ? "'" + printable(names_[k]) + "'" : std::to_string(k + 1);
-  }
-
-  // The column a SPEC names: by name, else by number from 1.
-  std::optional<std::size_t> find(const std::string& spec) const {
-    const auto named = std::find(names_.begin(), names_.end(), spec);
-    if (named != names_.end()) {
-      if (std::find(named + 1, names_.end(), spec) != names_.end()) {
-        throw Error(reader_.name(), fmt::format("has several columns named '{}'", printable(spec)),
-                    "give the column's number");
-      }
-      return static_cast<std::size_t>(named - names_.begin());
-    }
-    std::size_t number = 0;
-    const auto [end, problem] = std::from_chars(spec.data(), spec.data() + spec.size(), number);
-    if (problem == std::errc{} && end == spec.data() + spec.size() && number >= 1 && number <= columns_)
-      return number - 1;
-    return std::nullopt;
-  }
-
   void assign(const std::string& spec, Role role, const char* option) {
-    const auto column = find(spec);
+    const auto column = columns_.find(spec, reader_.name());
     if (!column) {
-      if (role != Role::kIgnored && names_a_file(spec)) {  // read by read_dataset()
-        if (role == Role::kProperty) properties_.push_back({kElsewhere, {}, {}});
-        return;
-      }
-      std::string others =
-          names_.empty() ? fmt::format("columns are numbered 1 to {}", columns_) : suggest(spec, names_);
-      if (names_.empty() && starts_with_text_) others += "; if the first row names them: --header yes";
-      throw Error(reader_.name(), fmt::format("has no column '{}' (option {})", printable(spec), option), others);
+      if (role == Role::kIgnored || !names_a_file(spec)) columns_.refuse(spec, option, reader_.name());
+      if (role == Role::kProperty) properties_.push_back({kElsewhere, {}, {}});  // read by read_dataset()
+      return;
     }
     if (roles_[*column] != Role::kFeature) {
-      throw Error(reader_.name(), fmt::format("column {} is asked for twice", column_name(*column)),
+      throw Error(reader_.name(), fmt::format("column {} is asked for twice", columns_.shown(*column)),
                   "a column is labels, a property or ignored");
     }
     roles_[*column] = role;
     if (role == Role::kProperty) {
-      const bool named = *column < names_.size() && !names_[*column].empty();
-      properties_.push_back({*column, named ? names_[*column] : spec, {}});
+      properties_.push_back({*column, columns_.spec(*column), {}});
     }
   }
 
   void assign_roles() {
-    roles_.assign(columns_, Role::kFeature);
+    roles_.assign(columns_.count, Role::kFeature);
     if (!options_.labels.empty()) assign(options_.labels, Role::kLabels, "--labels");
     for (const std::string& spec : options_.properties) assign(spec, Role::kProperty, "--property");
     for (const std::string& spec : options_.ignore) assign(spec, Role::kIgnored, "--ignore");
@@ -121,14 +71,14 @@ class Table {
 
   void add_row(const CsvRow& row, std::uint64_t line) {
     if (full()) return;
-    if (columns_ == 1 && row[0].empty()) {  // at the end of the file it is no cell
+    if (columns_.count == 1 && row[0].empty()) {  // at the end of the file it is no cell
       if (blank_line_ == 0) blank_line_ = line;
       return;
     }
     if (blank_line_ != 0) number({}, 0, blank_line_);
-    if (row.size() != columns_) {
+    if (row.size() != columns_.count) {
       throw Error(fmt::format("{}, row {} (line {})", reader_.name(), rows_ + 1, line),
-                  fmt::format("has {} cells where the first row has {}", row.size(), columns_),
+                  fmt::format("has {} cells where the first row has {}", row.size(), columns_.count),
                   "every row needs as many");
     }
     if (values_.capacity() < (rows_ + 1) * features_) {
@@ -136,7 +86,7 @@ class Table {
     }
     float* out = values_.data() + rows_ * features_;
     std::size_t property = 0;
-    for (std::size_t k = 0; k < columns_; ++k) {
+    for (std::size_t k = 0; k < columns_.count; ++k) {
       switch (roles_[k]) {
         case Role::kFeature:
           *out++ = number(row[k], k, line);
@@ -163,7 +113,7 @@ class Table {
       if (std::isfinite(narrow)) return narrow;
     }
     const std::string where =
-        fmt::format("{}, row {} (line {}), column {}", reader_.name(), rows_ + 1, line, column_name(column));
+        fmt::format("{}, row {} (line {}), column {}", reader_.name(), rows_ + 1, line, columns_.shown(column));
     text = trim(text);
     const std::string shown = printable(text);
     const char* const kFill = "fill it in, remove the row, or leave the column out with --ignore";
@@ -178,8 +128,12 @@ class Table {
     if (is_decimal_comma(text)) {
       throw Error(where, fmt::format("'{}' is not a number", shown), "decimal commas are not read; use points");
     }
-    const std::string name =
-        column < names_.size() && !names_[column].empty() ? names_[column] : std::to_string(column + 1);
+    const std::string name = columns_.spec(column);
+    if (lower(name) == "smiles") {
+      throw Error(
+          where, fmt::format("'{}' is not a number", shown),
+          fmt::format("read the rows as molecules (--smiles {0}) or leave the column out (--ignore {0})", name));
+    }
     throw Error(where, fmt::format("'{}' is not a number", shown),
                 fmt::format("use the column as labels (--labels {0}) or leave it out (--ignore {0})", printable(name)));
   }
@@ -192,7 +146,7 @@ class Table {
     data.samples = std::move(values_);
     data.samples.reshape(rows_, features_);
     data.samples.shrink();
-    const auto where = [&](std::size_t k) { return fmt::format("{}, column {}", reader_.name(), column_name(k)); };
+    const auto where = [&](std::size_t k) { return fmt::format("{}, column {}", reader_.name(), columns_.shown(k)); };
     const auto labelled = std::find(roles_.begin(), roles_.end(), Role::kLabels);
     if (labelled != roles_.end()) {
       data.labels =
@@ -203,8 +157,8 @@ class Table {
                                     ? Property{}
                                     : to_property({property.name, std::move(property.texts)}, where(property.column)));
     }
-    for (std::size_t k = 0; k < names_.size(); ++k) {
-      if (roles_[k] == Role::kFeature) data.feature_names.push_back(std::move(names_[k]));
+    for (std::size_t k = 0; k < columns_.names.size(); ++k) {
+      if (roles_[k] == Role::kFeature) data.feature_names.push_back(std::move(columns_.names[k]));
     }
     return data;
   }
@@ -219,11 +173,10 @@ class Table {
   Reader& reader_;
   const ReadOptions& options_;
   CsvScanner scanner_;
-  std::vector<std::string> names_;  // empty without a header
+  TableColumns columns_;
   std::vector<Role> roles_;
-  std::size_t columns_ = 0, features_ = 0, rows_ = 0;
-  bool starts_with_text_ = false;  // the first row holds nothing but text
-  std::uint64_t blank_line_ = 0;   // the first since the last row, in a table of one column
+  std::size_t features_ = 0, rows_ = 0;
+  std::uint64_t blank_line_ = 0;  // the first since the last row, in a table of one column
   FloatMatrix values_;
   std::vector<std::string> labels_;
   std::vector<PropertyColumn> properties_;

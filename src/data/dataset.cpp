@@ -26,6 +26,7 @@ void for_each_row_vector(Dataset& data, const Take& take) {
     if (!property.values.empty()) take(property.values);
   }
   if (!data.sample_names.empty()) take(data.sample_names);
+  if (!data.molecules.empty()) take(data.molecules);
 }
 
 }  // namespace
@@ -63,6 +64,7 @@ void validate(const Dataset& data) {
     check_count(property.values.size(), "values of the property '" + printable(property.name) + "'");
   }
   if (!data.sample_names.empty()) check_count(data.sample_names.size(), "sample names");
+  if (!data.molecules.empty()) check_count(data.molecules.size(), "molecules");
   if (data.image && data.image->size() != d) {
     throw Error(data.source, fmt::format("rows of {} values are not pictures of {} × {} × {}", d, data.image->channels,
                                          data.image->height, data.image->width));
@@ -80,6 +82,7 @@ Dataset select(const Dataset& data, const std::vector<std::size_t>& rows) {
   out.labels = data.labels;
   out.properties = data.properties;
   out.sample_names = data.sample_names;
+  out.molecules = data.molecules;
   out.samples = FloatMatrix(rows.size(), data.dim());
   for (std::size_t i = 0; i < rows.size(); ++i) {
     CPFM_ASSERT(rows[i] < data.size(), "select: row out of range");

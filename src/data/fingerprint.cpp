@@ -49,6 +49,7 @@ std::uint64_t fingerprint(const Dataset& data) {
     hash = hash_text(hash, property.name);
     hash = hash_bytes(hash, std::as_bytes(std::span(property.values)));
   }
+  for (const std::string& smiles : data.molecules) hash = hash_text(hash, smiles);
   return hash;
 }
 

@@ -29,15 +29,15 @@ std::string quoted_if_needed(const std::string& text, bool only_column) {
   return out + '"';
 }
 
-// "label", or "label_2" and so on where the table has such a column.
-std::string label_column_name(const Dataset& data) {
+// `wanted`, or "wanted_2" and so on where the table has such a column.
+std::string free_column_name(const Dataset& data, const std::string& wanted) {
   const auto taken = [&](const std::string& name) {
     return std::find(data.feature_names.begin(), data.feature_names.end(), name) != data.feature_names.end() ||
            std::any_of(data.properties.begin(), data.properties.end(),
                        [&](const Property& property) { return property.name == name; });
   };
-  std::string name = "label";
-  for (int k = 2; taken(name); ++k) name = fmt::format("label_{}", k);
+  std::string name = wanted;
+  for (int k = 2; taken(name); ++k) name = fmt::format("{}_{}", wanted, k);
   return name;
 }
 
@@ -76,7 +76,8 @@ void write_npy(const std::filesystem::path& file, MatrixView<const float> values
 }
 
 void write_csv(const std::filesystem::path& file, const Dataset& data) {
-  const bool only_column = data.dim() == 1 && data.properties.empty() && !data.labels;
+  const bool molecules = !data.molecules.empty();
+  const bool only_column = data.dim() == 1 && data.properties.empty() && !data.labels && !molecules;
   const auto quoted = [&](const std::string& text) { return quoted_if_needed(text, only_column); };
   AtomicFile out(file);
   fmt::memory_buffer buffer;
@@ -86,15 +87,17 @@ void write_csv(const std::filesystem::path& file, const Dataset& data) {
     buffer.clear();
   };
   const auto to = std::back_inserter(buffer);
+  if (molecules) fmt::format_to(to, "{},", free_column_name(data, "smiles"));
   for (std::size_t j = 0; j < data.dim(); ++j) {
     const std::string name = j < data.feature_names.size() ? quoted(data.feature_names[j]) : fmt::format("x{}", j + 1);
     fmt::format_to(to, "{}{}", j == 0 ? "" : ",", name);
   }
   for (const Property& property : data.properties) fmt::format_to(to, ",{}", quoted(property.name));
-  if (data.labels) fmt::format_to(to, ",{}", label_column_name(data));
+  if (data.labels) fmt::format_to(to, ",{}", free_column_name(data, "label"));
   fmt::format_to(to, "\n");
   for (std::size_t i = 0; i < data.size(); ++i) {
     check_interrupt();
+    if (molecules) fmt::format_to(to, "{},", quoted(data.molecules[i]));
     for (std::size_t j = 0; j < data.dim(); ++j) fmt::format_to(to, "{}{}", j == 0 ? "" : ",", data.samples(i, j));
     for (const Property& property : data.properties) fmt::format_to(to, ",{}", property.values[i]);
     if (data.labels) {
