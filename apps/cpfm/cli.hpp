@@ -34,14 +34,15 @@ struct Context {
 struct DataOptions {
   std::string source;
   ReadOptions read;
+  std::string smiles, on_bad_row = "error";
   std::string standardize = "none", part = "all";
   double test_fraction = 0.2;
 
   void add_to(CLI::App& command);
   // Whether it is one of them, DATA too.
   static bool owns(const CLI::Option& option);
-  // Reads, takes the part asked for, standardizes; `applied` gets how.
-  Dataset load(const Context& context, Standardizer* applied = nullptr) const;
+  // Reads, takes the part asked for, standardizes; `applied` gets how, `left_out` the number of bad rows.
+  Dataset load(const Context& context, Standardizer* applied = nullptr, std::size_t* left_out = nullptr) const;
   // The same without the option --standardize, for commands whose model knows the scale.
   void add_unscaled_to(CLI::App& command);
   // Options that mean nothing for what was read.
@@ -49,6 +50,7 @@ struct DataOptions {
 
  private:
   void add_to(CLI::App& command, bool with_scale);
+  Dataset read_source(const Context& context, std::size_t& left_out) const;
 
   const CLI::App* command_ = nullptr;
   std::string image_shape_, header_ = "auto", image_fit_ = "crop", image_color_ = "auto";
@@ -107,9 +109,10 @@ void add_evaluate_command(CLI::App& app, Context& context);
 void add_compare_command(CLI::App& app, Context& context);
 void add_reproduce_command(CLI::App& app, Context& context);
 void add_data_command(CLI::App& app, Context& context);
+void add_selfies_command(CLI::App& app, Context& context);
 void add_info_command(CLI::App& app, Context& context);
 
-// One place per sample: .npy, or .csv with the labels and properties of `data`.
+// One place per sample: .npy, or .csv with the labels, properties and SMILES of `data`.
 void write_embedding(const std::string& file, const FloatMatrix& y, const Dataset& data);
 
 // Runs a command as if these words were typed after 'cpfm'.

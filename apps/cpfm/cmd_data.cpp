@@ -43,7 +43,8 @@ void write_contact_sheet(const char* option, const std::string& file, const Data
   write_png_grid(file, {data.samples.data(), std::min(pictures, data.size()), data.dim()}, *data.image, grid);
 }
 
-Json describe(const Dataset& data) {
+// `left_out`: rows that held no molecule.
+Json describe(const Dataset& data, std::size_t left_out) {
   const Summary values = summarise(data.samples.values());
   Json out{{"source", data.source},
            {"format", data.format},
@@ -55,6 +56,13 @@ Json describe(const Dataset& data) {
   if (data.image) {
     out["image"] = {{"channels", data.image->channels}, {"height", data.image->height}, {"width", data.image->width}};
     if (data.value_range) out["image"].update({{"black", (*data.value_range)[0]}, {"white", (*data.value_range)[1]}});
+  }
+  if (!data.molecules.empty()) {
+    std::size_t longest = 0;
+    for (const std::string& smiles : data.molecules) longest = std::max(longest, smiles.size());
+    out["molecules"] = {{"longest_smiles", longest},
+                        {"mean_bits_on", values.mean * static_cast<double>(data.dim())},
+                        {"rows_left_out", left_out}};
   }
   if (data.labels) {
     std::vector<std::size_t> counts(data.labels->names.size());
@@ -95,6 +103,16 @@ void print_description(const Json& info) {
       text += fmt::format(", black {:g}, white {:g}", image["black"].get<double>(), image["white"].get<double>());
     }
     line("pictures", text);
+  }
+  if (info.contains("molecules")) {
+    const Json& molecules = info["molecules"];
+    const auto left_out = molecules["rows_left_out"].get<std::size_t>();
+    line("molecules",
+         fmt::format("{} as Morgan fingerprints of {} bits, {:.1f} on at a mean; longest SMILES of {} "
+                     "characters{}",
+                     info["n"].get<std::size_t>(), info["dim"].get<std::size_t>(),
+                     molecules["mean_bits_on"].get<double>(), molecules["longest_smiles"].get<std::size_t>(),
+                     left_out > 0 ? fmt::format("; {} rows left out", left_out) : ""));
   }
   const auto range = [](const Json& s) {
     return fmt::format("{:.6g} to {:.6g}, mean {:.6g}", s["min"].get<double>(), s["max"].get<double>(),
@@ -137,7 +155,8 @@ void add_info(CLI::App& parent, Context& context) {
       "Examples:\n"
       "  cpfm data info digits --png digits.png\n"
       "  cpfm data info cells.h5ad --labels obs:cell_type\n"
-      "  cpfm data info table.csv --labels species --property mass");
+      "  cpfm data info table.csv --labels species --property mass\n"
+      "  cpfm data info molecules.csv --property mu --on-bad-row skip");
   const auto data_options = std::make_shared<DataOptions>();
   data_options->add_to(*command);
   const auto png = std::make_shared<std::string>();
@@ -150,9 +169,10 @@ void add_info(CLI::App& parent, Context& context) {
   command->callback([=, &context] {
     if (!png->empty() && lower(fs::path(*png).extension().string()) != ".png")
       throw Error("--png", fmt::format("'{}' does not end in .png", printable(*png, 200)), "only PNG is written");
-    const Dataset data = data_options->load(context);
+    std::size_t left_out = 0;
+    const Dataset data = data_options->load(context, nullptr, &left_out);
     if (!png->empty()) write_contact_sheet("--png", *png, data, *pictures);
-    Json info = describe(data);
+    Json info = describe(data, left_out);
     if (!png->empty()) info["png"] = *png;
     if (context.json)
       context.print(info);

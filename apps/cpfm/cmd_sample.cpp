@@ -12,6 +12,8 @@
 #include "cpfm/metric.hpp"
 #include "map_view.hpp"
 #include "model_input.hpp"
+#include "molecule_output.hpp"
+#include "molecules.hpp"
 
 namespace cpfm::app {
 namespace {
@@ -72,14 +74,18 @@ std::vector<float> parse_point(const std::string& text, std::size_t dim) {
 // Places from a file of any format; of a table as 'cpfm embed' writes it the columns y1, y2 … alone.
 FloatMatrix read_places(const std::string& file, std::size_t dim) {
   Dataset table = [&] {
-    ReadOptions options, with_labels;
-    options.fewest = with_labels.fewest = 1;
-    with_labels.labels = "label";
-    try {
-      return read_dataset(file, with_labels);
-    } catch (const Error&) {  // no such column: then all of them are numbers, or the reader says what is wrong
-      return read_dataset(file, options);
+    ReadOptions options;
+    options.fewest = 1;
+    const std::vector<std::vector<std::string>> columns_of_text{{"label"}, {"smiles"}, {"smiles", "label"}};
+    for (const auto& columns : columns_of_text) {
+      options.ignore = columns;
+      try {
+        return read_dataset(file, options);
+      } catch (const Error&) {  // no such column
+      }
     }
+    options.ignore.clear();  // then all of them are numbers, or the reader says what is wrong
+    return read_dataset(file, options);
   }();
   std::vector<std::size_t> columns;
   for (;;) {
@@ -153,7 +159,7 @@ void add_embed_command(CLI::App& app, Context& context) {
     constexpr std::size_t kDrawsForMean = 16;
     const std::size_t count = o->mean && draws->count() == 0 ? kDrawsForMean : o->draws;
     const auto model = open_model(o->model, sample->device);
-    Dataset data = data_options->load(context);
+    Dataset data = samples_for(coder_in(o->model, sample->device), data_options->load(context));
     match_columns(data, model->facts());
     const auto progress = context.progress();
     const SampleOptions options = sample->resolve(context, progress.get());
@@ -200,7 +206,7 @@ void add_generate_command(CLI::App& app, Context& context) {
       "  cpfm generate run/model.cpfm --at 0.5,-1 --at 0,0 -o two.npy\n"
       "  cpfm generate run/model.cpfm --y y.npy -o x.npy");
   struct Options {
-    std::string model, out, y;
+    std::string model, out, y, png, svg;
     std::vector<std::string> at;
     std::size_t grid = 0, each = 1;
     double range = 1.5;
@@ -208,7 +214,9 @@ void add_generate_command(CLI::App& app, Context& context) {
   const auto o = std::make_shared<Options>();
   const auto sample = std::make_shared<SampleArguments>();
   add_model_argument(*command, o->model);
-  command->add_option("-o,--output", o->out, "File to write: .npy, .csv, or .png for pictures")
+  command
+      ->add_option("-o,--output", o->out,
+                   "File to write: .npy, .csv, or .png for pictures; for molecules .csv, .smi, .sdf, .png or .svg")
       ->required()
       ->option_text("FILE REQUIRED");
   command->add_option("--y", o->y, "File with one place per row, or n x K x d as 'embed --draws' writes it")
@@ -224,17 +232,19 @@ void add_generate_command(CLI::App& app, Context& context) {
   command->add_option("--range", o->range, "The grid covers [-r, r] in both dimensions")
       ->check(positive_number())
       ->capture_default_str();
+  command->add_option("--png", o->png, "Also draw them")->option_text("FILE");
+  command->add_option("--svg", o->svg, "Also draw them, molecules only")->option_text("FILE");
   command->add_option("--each", o->each, "Samples for each place")
       ->transform(whole_number(1, 1000000))
       ->type_name("N")
       ->capture_default_str();
   sample->add_to(*command);
   command->callback([=, &context] {
-    check_extension("--output", o->out, {".npy", ".csv", ".png"});
-    check_writable("--output", o->out);
+    const auto model = open_model(o->model, sample->device);
+    const auto coder = coder_in(o->model, sample->device);
+    check_output_files(coder.has_value(), o->out, o->png, o->svg);
     if ((o->grid > 0 ? 1 : 0) + (o->y.empty() ? 0 : 1) + (o->at.empty() ? 0 : 1) != 1)
       throw Error("--y, --at, --grid", "exactly one of them says where", "as in --grid 10");
-    const auto model = open_model(o->model, sample->device);
     const ModelFacts& facts = model->facts();
     FloatMatrix places;
     std::size_t columns = 0;
@@ -257,9 +267,21 @@ void add_generate_command(CLI::App& app, Context& context) {
       std::copy_n(places.row(i / o->each).data(), places.cols(), y.row(i).data());
     const auto progress = context.progress();
     const FloatMatrix x = model->generate(y.view(), sample->resolve(context, progress.get()));
-    write_samples("--output", o->out, x, facts, columns);
+    Json result{{"output", o->out}, {"n", x.rows()}, {"dim", x.cols()}, {"device", model->device()}};
+    if (coder) {
+      const GeneratedMolecules made(*coder, y, x);
+      for (const std::string& file : {o->out, o->png, o->svg}) {
+        if (!file.empty()) made.write(file, columns);
+      }
+      result.update(made.numbers());
+    } else {
+      write_samples("--output", o->out, x, facts, columns);
+      if (!o->png.empty()) write_samples("--png", o->png, x, facts, columns);
+    }
     if (context.json)
-      context.print({{"output", o->out}, {"n", x.rows()}, {"dim", x.cols()}, {"device", model->device()}});
+      context.print(result);
+    else if (coder)
+      fmt::print("{}: {}\n", printable(o->out, 200), told(result));
     else
       fmt::print("{}: {} x {}\n", printable(o->out, 200), x.rows(), x.cols());
   });
@@ -272,7 +294,7 @@ void add_reconstruct_command(CLI::App& app, Context& context) {
       "  cpfm reconstruct run/model.cpfm digits --limit 100 -o back.png\n"
       "  cpfm reconstruct run/model.cpfm table.csv -o back.csv");
   struct Options {
-    std::string model, out, png;
+    std::string model, out, png, svg;
     std::size_t pictures = 50;
   };
   const auto o = std::make_shared<Options>();
@@ -281,29 +303,41 @@ void add_reconstruct_command(CLI::App& app, Context& context) {
   add_model_argument(*command, o->model);
   data_options->read.fewest = 1;
   data_options->add_unscaled_to(*command);
-  command->add_option("-o,--output", o->out, "File to write: .npy, .csv, or .png of originals above reconstructions")
+  command
+      ->add_option("-o,--output", o->out,
+                   "File to write: .npy, .csv, or .png (molecules: also .svg) of originals above reconstructions")
       ->required()
       ->option_text("FILE REQUIRED");
   command->add_option("--png", o->png, "Also draw originals above reconstructions")->option_text("FILE");
+  command->add_option("--svg", o->svg, "The same as SVG, molecules only")->option_text("FILE");
   command->add_option("--pictures", o->pictures, "How many pairs a PNG shows")
       ->transform(whole_number(1, 100000))
       ->type_name("N")
       ->capture_default_str();
   sample->add_to(*command);
   command->callback([=, &context] {
-    check_extension("--output", o->out, {".npy", ".csv", ".png"});
-    check_writable("--output", o->out);
-    if (!o->png.empty()) {
-      check_extension("--png", o->png, {".png"});
-      check_writable("--png", o->png);
-    }
     const auto model = open_model(o->model, sample->device);
-    Dataset data = data_options->load(context);
+    const auto coder = coder_in(o->model, sample->device);
+    check_output_files(coder.has_value(), o->out, o->png, o->svg);
+    Dataset data = samples_for(coder, data_options->load(context));
     match_columns(data, model->facts());
     const auto progress = context.progress();
     const SampleOptions options = sample->resolve(context, progress.get());
     const FloatMatrix y = model->embed(data.samples.view(), 1, options);
     const FloatMatrix back = model->generate(y.view(), options);
+    if (coder) {
+      const ReconstructedMolecules pairs(*coder, data, y, back);
+      for (const std::string& file : {o->out, o->png, o->svg}) {
+        if (!file.empty()) pairs.write(file, o->pictures);
+      }
+      Json result{{"output", o->out}, {"n", back.rows()}, {"device", model->device()}};
+      result.update(pairs.numbers());
+      if (context.json)
+        context.print(result);
+      else
+        fmt::print("{}: {}\n", printable(o->out, 200), told(result));
+      return;
+    }
     const auto draw = [&](const char* option, const std::string& file) {
       const std::size_t shown = std::min(o->pictures, data.size()), columns = std::min<std::size_t>(10, shown);
       const FloatMatrix pairs =

@@ -10,6 +10,8 @@
 #include "checks.hpp"
 #include "cli.hpp"
 #include "cpfm/error.hpp"
+#include "cpfm/molecule.hpp"
+#include "data/byte_source.hpp"
 
 namespace cpfm::app {
 namespace {
@@ -83,6 +85,8 @@ void DataOptions::add_to(CLI::App& command, bool with_scale) {
         ->group(group);
   };
   add_choice("--header", header_, {"auto", "yes", "no"}, "Whether a table's first row names its columns");
+  command.add_option("--smiles", smiles, "Rows are molecules: the column of SMILES (name or number)")->group(group);
+  add_choice("--on-bad-row", on_bad_row, {"error", "skip"}, "What becomes of rows that hold no molecule");
   command.add_option("--image", image_shape_, "Rows are pictures of this shape, HxW or CxHxW")->group(group);
   command.add_option("--image-size", read.image_size, "Bring every picture of a folder to N x N pixels")
       ->transform(whole_number(1, 4096))
@@ -110,12 +114,18 @@ std::vector<const CLI::Option*> DataOptions::unused(const Dataset& data) const {
   };
   const bool pictures = data.format == "image folder";
   look("--key", data.format == "npz" || data.format == "hdf5" || data.format == "h5ad");
-  look("--header", data.format == "csv");
+  const bool molecules = !data.molecules.empty();
+  const std::string extension = content_extension(data.source);
+  const bool table = data.format == "csv" || (molecules && extension != ".smi" && extension != ".sdf");
+  look("--header", table || (molecules && extension == ".smi"));
+  look("--smiles", table && molecules);
+  look("--on-bad-row", molecules);
+  for (const char* option : {"--ignore", "--image"}) look(option, !molecules);
   for (const char* option : {"--image-size", "--image-fit", "--image-color"}) look(option, pictures);
   return options;
 }
 
-Dataset DataOptions::load(const Context& context, Standardizer* applied) const {
+Dataset DataOptions::read_source(const Context& context, std::size_t& left_out) const {
   ReadOptions options = read;
   const auto progress = context.progress();
   options.progress = progress.get();
@@ -127,10 +137,35 @@ Dataset DataOptions::load(const Context& context, Standardizer* applied) const {
   options.image_color = image_color_ == "grey"    ? ImageColor::kGrey
                         : image_color_ == "color" ? ImageColor::kColor
                                                   : ImageColor::kAuto;
-  const Standardize mode = parse_standardize(standardize);
   hint_at_download(source);
+  MoleculeReadOptions of_molecules;
+  of_molecules.read = options;
+  of_molecules.smiles = smiles;
+  of_molecules.on_bad_row = on_bad_row == "skip" ? OnBadRow::kSkip : OnBadRow::kError;
+  if (!holds_molecules(source, of_molecules)) return read_dataset(source, options);
+  if (standardize != "none") {
+    throw Error("--standardize", fmt::format("{} holds molecules, and the bits of fingerprints are not scaled", source),
+                "leave it out");
+  }
+  MoleculesRead found = read_molecules(source, of_molecules);
+  left_out = found.skipped.size();
+  if (left_out > 0) {
+    constexpr std::size_t kShown = 3;
+    std::string shown;
+    for (std::size_t k = 0; k < std::min(kShown, left_out); ++k)
+      shown += (k == 0 ? "" : "; ") + found.skipped[k].text();
+    log().warn("{}: {} of {} rows left out: {}{}", found.data.source, left_out, found.rows, shown,
+               left_out > kShown ? "; …" : "");
+  }
+  return std::move(found.data);
+}
+
+Dataset DataOptions::load(const Context& context, Standardizer* applied, std::size_t* left_out) const {
+  const Standardize mode = parse_standardize(standardize);
   const auto start = std::chrono::steady_clock::now();
-  Dataset data = read_dataset(source, options);
+  std::size_t bad_rows = 0;
+  Dataset data = read_source(context, bad_rows);
+  if (left_out != nullptr) *left_out = bad_rows;
   log().debug("{}: {} x {} read as {} in {:.3f} s", data.source, data.size(), data.dim(), data.format,
               std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   for (const CLI::Option* option : unused(data)) {
@@ -174,6 +209,7 @@ void write_embedding(const std::string& file, const FloatMatrix& y, const Datase
   for (std::size_t k = 0; k < y.cols(); ++k) table.feature_names.push_back(fmt::format("y{}", k + 1));
   table.labels = data.labels;
   table.properties = data.properties;
+  table.molecules = data.molecules;
   write_csv(file, table);
 }
 

@@ -16,21 +16,30 @@ bool has_rdkit() { return true; }
 
 std::string canonical_smiles(std::string_view smiles) { return RDKit::MolToSmiles(*read_molecule(smiles)); }
 
-Fingerprints morgan_fingerprints(std::span<const std::string> smiles) {
+void set_morgan_bits(const RDKit::ROMol& molecule, std::span<std::uint64_t, Fingerprints::kWords> words) {
   constexpr unsigned kRadius = 2;
+  const std::unique_ptr<ExplicitBitVect> bits(
+      RDKit::MorganFingerprints::getFingerprintAsBitVect(molecule, kRadius, Fingerprints::kBits));
+  IntVect on;
+  bits->getOnBits(on);
+  for (const int bit : on) words[static_cast<std::size_t>(bit) / 64] |= std::uint64_t{1} << (bit % 64);
+}
+
+Fingerprints morgan_fingerprints(std::span<const std::string> smiles) {
   constexpr std::size_t kAtOnce = 64;
   Fingerprints prints(smiles.size());
   parallel_for(smiles.size(), kAtOnce, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i) {
-      const std::unique_ptr<RDKit::RWMol> molecule = read_molecule(smiles[i]);
-      const std::unique_ptr<ExplicitBitVect> bits(
-          RDKit::MorganFingerprints::getFingerprintAsBitVect(*molecule, kRadius, Fingerprints::kBits));
-      IntVect on;
-      bits->getOnBits(on);
-      for (const int bit : on) prints.row(i)[static_cast<std::size_t>(bit) / 64] |= std::uint64_t{1} << (bit % 64);
-    }
+    for (std::size_t i = begin; i < end; ++i) set_morgan_bits(*read_molecule(smiles[i]), prints.row(i));
   });
   return prints;
+}
+
+Composition composition(std::string_view smiles) {
+  Composition counts;
+  for (const RDKit::Atom* atom : read_molecule(smiles)->atoms()) {
+    if (atom->getAtomicNum() > 1) ++counts[atom->getSymbol()];
+  }
+  return counts;
 }
 
 }  // namespace cpfm

@@ -8,7 +8,7 @@ namespace {
 
 [[noreturn]] void refuse(const char* what) {
   throw Error(what, "needs RDKit, and this build has none",
-              "install it (Debian: librdkit-dev and libboost-dev) and build cpfm again");
+              "install it (Debian: librdkit-dev, libboost-dev and libcairo2-dev) and build cpfm again");
 }
 
 }  // namespace
@@ -18,5 +18,19 @@ bool has_rdkit() { return false; }
 std::string kekulised(std::string_view) { refuse("SMILES with aromatic atoms"); }
 std::string canonical_smiles(std::string_view) { refuse("reading a molecule"); }
 Fingerprints morgan_fingerprints(std::span<const std::string>) { refuse("a fingerprint"); }
+MoleculesRead read_molecules(const std::string&, const MoleculeReadOptions&) { refuse("reading molecules"); }
+std::vector<std::byte> molecule_sheet_png(std::span<const std::string>, const MoleculeSheetOptions&) {
+  refuse("drawing molecules");
+}
+std::string molecule_sheet_svg(std::span<const std::string>, const MoleculeSheetOptions&) {
+  refuse("drawing molecules");
+}
+void write_molecule_sheet(const std::filesystem::path&, std::span<const std::string>, const MoleculeSheetOptions&) {
+  refuse("drawing molecules");
+}
+void write_sdf(const std::filesystem::path&, std::span<const std::string>, std::span<const MoleculeColumn>) {
+  refuse("writing SDF");
+}
+Composition composition(std::string_view) { refuse("counting atoms"); }
 
 }  // namespace cpfm

@@ -14,16 +14,17 @@
 
 namespace cpfm {
 
-std::unique_ptr<RDKit::RWMol> read_molecule(std::string_view smiles) {
-  // What is wrong is told by our errors, not by lines that RDKit prints between them.
+void silence_rdkit() {
   static std::once_flag silenced;
   std::call_once(silenced, [] { boost::logging::disable_logs("rdApp.*"); });
-  // RDKit's time grows with the cube of a chain's length: half a second at this one.
-  constexpr std::size_t kLongest = 1'000;
+}
+
+std::unique_ptr<RDKit::RWMol> read_molecule(std::string_view smiles) {
+  silence_rdkit();
   const std::string where = "SMILES '" + printable(smiles) + "'";
   if (smiles.empty()) throw Error("SMILES", "is empty", "one molecule, as in CCO");
-  if (smiles.size() > kLongest)
-    throw Error(where, std::to_string(smiles.size()) + " characters", "at most " + std::to_string(kLongest));
+  if (smiles.size() > kLongestSmiles)
+    throw Error(where, std::to_string(smiles.size()) + " characters", "at most " + std::to_string(kLongestSmiles));
   // RDKit takes what follows a blank for the molecule's name.
   const auto odd = std::find_if(smiles.begin(), smiles.end(), [](char c) { return c <= ' ' || c > '~'; });
   if (odd != smiles.end())

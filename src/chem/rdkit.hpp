@@ -3,13 +3,27 @@
 
 #include <GraphMol/RWMol.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <span>
 #include <string_view>
 
+#include "cpfm/molecule.hpp"
+
 namespace cpfm {
+
+// RDKit's time grows with the cube of a chain's length: half a second at this one.
+inline constexpr std::size_t kLongestSmiles = 1'000;
+
+// What is wrong is told by our errors, not by lines that RDKit prints between them.
+void silence_rdkit();
 
 // The molecule of a SMILES string, sanitized. An Error, whose subject is the string, where there is none: characters of
 // no SMILES, no atoms, or what RDKit cannot read.
 std::unique_ptr<RDKit::RWMol> read_molecule(std::string_view smiles);
+
+// Sets the bits of its Morgan fingerprint.
+void set_morgan_bits(const RDKit::ROMol& molecule, std::span<std::uint64_t, Fingerprints::kWords> words);
 
 }  // namespace cpfm
