@@ -66,7 +66,10 @@ Reading read_all(const MoleculeRows& rows, Progress* progress) {
       else
         set_morgan_bits(*read_molecule(rows.texts[i]), out.prints.row(i));
     } catch (const Error& error) {
-      out.problems[i] = rows.texts[i].empty() ? "the SMILES is empty" : error.where() + ": " + error.problem();
+      if (rows.are_blocks)
+        out.problems[i] = fmt::format("molecule '{}': {}", printable(rows.names[i]), error.problem());
+      else
+        out.problems[i] = rows.texts[i].empty() ? "the SMILES is empty" : error.where() + ": " + error.problem();
     }
   };
   constexpr std::size_t kBetweenReports = 4096, kAtOnce = 32;

@@ -40,6 +40,7 @@ Dataset small() {
     data.labels->ids.push_back(static_cast<std::int32_t>(i % 2));
     data.properties[0].values.push_back(static_cast<float>(100 * i));
     data.sample_names.push_back(std::to_string(i));
+    data.molecules.push_back(std::string(i + 1, 'C'));
   }
   return data;
 }
@@ -51,6 +52,7 @@ void expect_rows_belong_together(const Dataset& data) {
     EXPECT_EQ(data.labels->ids.at(i), static_cast<int>(id) % 2);
     EXPECT_EQ(data.properties.at(0).values.at(i), 100 * id);
     EXPECT_EQ(data.sample_names.at(i), std::to_string(static_cast<int>(id)));
+    EXPECT_EQ(data.molecules.at(i), std::string(static_cast<std::size_t>(id) + 1, 'C'));
   }
 }
 
@@ -110,9 +112,22 @@ TEST(Validate, RefusesCountsThatDisagree) {
   data.properties[0].values.push_back(1);
   EXPECT_CONTAINS(error_of([&] { validate(data); }), "11 values of the property 'p'");
   data = small();
+  data.molecules.pop_back();
+  EXPECT_CONTAINS(error_of([&] { validate(data); }), "9 molecules for 10 samples");
+  data = small();
   data.image = ImageShape{1, 3, 3};
   EXPECT_CONTAINS(error_of([&] { validate(data); }), "not pictures");
   EXPECT_CONTAINS(error_of([&] { validate(Dataset{}); }), "no samples");
+}
+
+TEST(Fingerprint, TellsMoleculesApartAndStaysAsItWasWithoutThem) {
+  Dataset data = small();
+  const std::uint64_t molecules = fingerprint(data);
+  data.molecules[3] += 'O';
+  EXPECT_NE(fingerprint(data), molecules);
+  data.molecules.clear();
+  EXPECT_NE(fingerprint(data), molecules);
+  EXPECT_EQ(fingerprint(read_dataset("digits")), 0x729bd202548384a3u);  // stands in coupling files
 }
 
 TEST(ReadDataset, DeclaresPictures) {

@@ -100,6 +100,18 @@ TEST(WriteCsv, QuotesWhatOtherReadersWouldSplitAndKeepsNamesApart) {
   EXPECT_EQ(read_dataset((dir / "b.csv").string()).feature_names, (std::vector<std::string>{"one name"}));
 }
 
+TEST(WriteCsv, PutsMoleculesFirst) {
+  const TempDir dir;
+  Dataset data;
+  data.samples = FloatMatrix(2, 1);
+  std::fill_n(data.samples.data(), 2, 1.0f);
+  data.feature_names = {"y1"};
+  data.molecules = {"CCO", "C#C"};
+  data.properties = {{"mu", {3, 4}}};
+  write_csv(dir / "a.csv", data);
+  EXPECT_EQ(read_bytes(dir / "a.csv"), "smiles,y1,mu\nCCO,1,3\nC#C,1,4\n");
+}
+
 TEST(Writers, StopWhenInterruptedAndLeaveNothingBehind) {
   const TempDir dir;
   const Dataset digits = read_dataset("digits");
