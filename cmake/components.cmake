@@ -38,7 +38,7 @@ if(TARGET PkgConfig::CAIRO)
   set(CPFM_HAS_CAIRO ON)
 endif()
 
-# Debian's RDKit brings no package for CMake. Its headers want Boost's.
+# Debian's RDKit brings no package for CMake. Its headers want Boost's and, for drawing, Cairo's.
 set(CPFM_HAS_RDKIT OFF)
 if(CPFM_RDKIT AND NOT CPFM_FUZZ)
   find_package(Boost QUIET)
@@ -53,11 +53,11 @@ if(CPFM_RDKIT AND NOT CPFM_FUZZ)
       set(CPFM_HAS_RDKIT OFF)
     endif()
   endforeach()
-  if(NOT Boost_FOUND OR NOT RDKIT_INCLUDE_DIR)
+  if(NOT Boost_FOUND OR NOT RDKIT_INCLUDE_DIR OR NOT CPFM_HAS_CAIRO)
     set(CPFM_HAS_RDKIT OFF)
   endif()
   if(NOT CPFM_HAS_RDKIT AND NOT CPFM_RDKIT STREQUAL "AUTO")
-    message(FATAL_ERROR "CPFM_RDKIT=${CPFM_RDKIT} but RDKit was not found; install librdkit-dev and libboost-dev")
+    message(FATAL_ERROR "CPFM_RDKIT=${CPFM_RDKIT} but RDKit was not found; install librdkit-dev, libboost-dev and libcairo2-dev")
   endif()
 endif()
 

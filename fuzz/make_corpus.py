@@ -167,8 +167,37 @@ def tensor_file_seeds():
     yield "bad-short", b"\x02\0\0"
 
 
+def selfies_seeds():
+    text = b"\0"
+    yield "text-ring", text + b"[C][=C][C][=C][C][=C][Ring1][=Branch1]"
+    yield "text-acid", text + b"[N][C@@H1][Branch1][C][C][C][=Branch1][C][=O][O]"
+    yield "text-sides", text + b"[C][=C][/C][C][C][C][C][C][/-Ring1][Branch2].[Na+1].[13CH4]"
+    yield "text-padding", text + b"[nop][C][epsilon][O][nop]"
+    yield "bad-symbol", text + b"[C][Xx]"
+    yield "bad-open", text + b"[C][O"
+    yield "bad-outside", text + b"[C]O"
+    # Symbols of the target's table: carbon 0, branches from 40 on, rings from 48 on, the dot 62.
+    symbols = b"\1"
+    yield "ring", symbols + bytes([0, 1, 0, 1, 0, 1, 48, 41])
+    yield "branches", symbols + bytes([0, 40, 1, 0, 3, 41, 0, 7, 6, 24, 43, 48, 0] + [0] * 20 + [48, 4])
+    yield "rings", symbols + bytes([32] + [0, 0, 48, 48] * 12 + [62, 0, 0, 49, 0])
+    yield "all", symbols + bytes(range(64))
+    yield "all-back", symbols + bytes(range(63, -1, -1))
+
+
+def smiles_seeds():
+    seeds = {"chain": "CCO", "branches": "CC(C)(C(=O)O)C#N", "ring": "C1=CC=CC=C1", "rings": "C12CC%11CC1CC2%11",
+             "big-number": "C%(123)CC%(123)", "charges": "[O-]C(=O)C[NH3+].[Na+].[Ca++]", "isotope": "[13CH4].[2H]O",
+             "sides": "F/C=C/F.F/C=C\\F.C/1=C/CCCCCC1", "chirality": "N[C@@H](C)C(=O)O.N[C@](F)1CCO1",
+             "class": "[CH3:7]-C", "metal": "F[Fe](F)(F)(F)(F)F", "bonds": "C=1CC1.S(=O)(=O)(O)O.P#N", "dots": "C1.C1",
+             "aromatic": "c1ccccc1", "bad-bonds": "FC(F)(F)(F)F", "bad-ring": "C1CC", "bad-open": "C(", "bad-end": "C.",
+             "bad-twice": "C1C1", "bad-class": "[C@TH1]", "bad-bracket": "C[NH"}
+    return ((name, text.encode()) for name, text in seeds.items())
+
+
 def main():
-    seeds = {"npy": npy_seeds, "csv": csv_seeds, "idx": idx_seeds, "cifar": cifar_seeds, "tensor_file": tensor_file_seeds}
+    seeds = {"npy": npy_seeds, "csv": csv_seeds, "idx": idx_seeds, "cifar": cifar_seeds, "tensor_file": tensor_file_seeds,
+             "selfies": selfies_seeds, "smiles": smiles_seeds}
     for target, make in seeds.items():
         folder = CORPUS / target
         folder.mkdir(parents=True, exist_ok=True)

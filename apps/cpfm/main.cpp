@@ -206,6 +206,7 @@ int run(int argc, char** argv) {
   add_compare_command(app, context);
   add_reproduce_command(app, context);
   add_data_command(app, context);
+  add_selfies_command(app, context);
   add_info_command(app, context);
   add_bench_command(app, context);
   mention_common_options(app);

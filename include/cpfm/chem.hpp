@@ -46,6 +46,13 @@ class SelfiesCoder {
   // The string without its padding. An Error for a number that stands for no symbol.
   std::string decode(std::span<const std::int32_t> indices) const;
 
+  // length × symbols, row by row: 1 where the symbol of that place stands, else 0.
+  std::vector<float> one_hot(std::span<const std::int32_t> indices) const;
+
+  // Back from rows of scores for each symbol, of any scale: the largest of each row, the first where there are several.
+  // An Error where the scores are no whole number of rows, or one is not a number.
+  std::vector<std::int32_t> largest(std::span<const float> scores) const;
+
  private:
   std::vector<std::string> symbols_;
   std::map<std::string, std::int32_t, std::less<>> index_;

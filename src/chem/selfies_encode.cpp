@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <iterator>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -52,21 +53,39 @@ void add_ring(MoleculeGraph& molecule, std::size_t atom, const Bond& bond, std::
   add_counted(prefix, "Ring", atom - bond.to, symbols);
 }
 
-// The decoder writes at every atom first the rings it closes, then those it opens by their other end, then the rest.
-// Where that is an odd permutation of the order here, '@' and '@@' change places.
+// For each ring, by its atoms, its place among all rings in the order they are told.
+std::map<std::pair<std::size_t, std::size_t>, std::size_t> ring_order(const MoleculeGraph& molecule) {
+  std::map<std::pair<std::size_t, std::size_t>, std::size_t> order;
+  std::vector<std::pair<std::size_t, std::size_t>> path;  // atoms, and their next bond
+  for (const std::size_t root : molecule.roots) {
+    path.emplace_back(root, 0);
+    while (!path.empty()) {
+      const auto [atom, next] = path.back();
+      if (next == molecule.bonds[atom].size()) {
+        path.pop_back();
+        continue;
+      }
+      ++path.back().second;
+      const Bond& bond = molecule.bonds[atom][next];
+      if (!bond.ring)
+        path.emplace_back(bond.to, 0);
+      else if (bond.to < atom)
+        order.emplace(std::pair(bond.to, atom), order.size());
+    }
+  }
+  return order;
+}
+
+// The decoder writes at every atom first its rings, in the order they are told, then the rest. Where that is an odd
+// permutation of the order here, '@' and '@@' change places.
 void turn_chirality(MoleculeGraph& molecule) {
+  const auto rings = ring_order(molecule);
   for (std::size_t atom = 0; atom < molecule.atoms.size(); ++atom) {
     std::string& chirality = molecule.atoms[atom].chirality;
     if (chirality.empty()) continue;
-    std::vector<std::pair<int, std::size_t>> places;
-    for (const Bond& bond : molecule.bonds[atom]) {
-      if (!bond.ring)
-        places.emplace_back(2, 0);
-      else if (bond.to > atom)
-        places.emplace_back(1, bond.to);
-      else
-        places.emplace_back(0, 0);
-    }
+    std::vector<std::size_t> places;
+    for (const Bond& bond : molecule.bonds[atom])
+      places.push_back(bond.ring ? rings.at(std::minmax(atom, bond.to)) : rings.size());
     bool odd = false;
     for (std::size_t i = 0; i < places.size(); ++i)
       for (std::size_t j = i + 1; j < places.size(); ++j) odd ^= places[i] > places[j];

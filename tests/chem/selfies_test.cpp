@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -131,6 +132,8 @@ TEST(Selfies, ChiralityFollowsTheOrderOfNeighbours) {
   EXPECT_EQ(smiles_to_selfies("N[C@]1(F)CCO1"), "[N][C@][Branch1][C][F][C][C][O][Ring1][Branch1]");
   EXPECT_EQ(selfies_to_smiles(smiles_to_selfies("N[C@]1(F)CCO1")), "N[C@]1(F)CCO1");
   EXPECT_EQ(selfies_to_smiles(smiles_to_selfies("N[C@](F)1CCO1")), "N[C@@]1(F)CCO1");
+  // The ring that is told inside the branch comes before the one that is told after it.
+  EXPECT_EQ(selfies_to_smiles(smiles_to_selfies("C1.[C@](OC2)12N")), "C1.[C@@]21(OC2)N");
 }
 
 TEST(Selfies, AnUnknownSymbolIsNamedWithItsPlace) {
@@ -277,6 +280,26 @@ TEST(Selfies, IndicesOutsideTheAlphabetAreRefused) {
   EXPECT_TRUE(contains(problem_of([&] { coder.decode(std::vector<std::int32_t>{0, 2}); }), "symbol 2"));
   EXPECT_TRUE(contains(problem_of([&] { coder.decode(std::vector<std::int32_t>{-1}); }), "number -1"));
   EXPECT_TRUE(contains(problem_of([&] { SelfiesCoder{twice}; }), "twice"));
+}
+
+TEST(Selfies, OneHotRowsComeBackByTheLargest) {
+  const std::vector<std::string> alphabet = {"[C]", "[O]"};
+  const SelfiesCoder coder(alphabet);
+  const auto indices = coder.encode("[O][C]", 3);
+  const std::vector<float> rows = coder.one_hot(indices);
+  EXPECT_EQ(rows, (std::vector<float>{0, 0, 1, 0, 1, 0, 1, 0, 0}));
+  EXPECT_EQ(coder.largest(rows), indices);
+  EXPECT_EQ(coder.largest(std::vector<float>{-3, -1, -2, 5, 5, 5}), (std::vector<std::int32_t>{1, 0}));
+  EXPECT_TRUE(coder.one_hot({}).empty());
+  EXPECT_TRUE(coder.largest({}).empty());
+}
+
+TEST(Selfies, OneHotRefusesWhatStandsForNoSymbol) {
+  const std::vector<std::string> alphabet = {"[C]"};
+  const SelfiesCoder coder(alphabet);
+  EXPECT_TRUE(contains(problem_of([&] { coder.one_hot(std::vector<std::int32_t>{0, 2}); }), "symbol 2: number 2"));
+  EXPECT_TRUE(contains(problem_of([&] { coder.largest(std::vector<float>{1, 2, 3}); }), "3 scores"));
+  EXPECT_TRUE(contains(problem_of([&] { coder.largest(std::vector<float>{1, 2, std::nanf(""), 0}); }), "symbol 2"));
 }
 
 std::vector<std::vector<std::string>> rows_of(const std::filesystem::path& file) {
