@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cpfm/molecule.hpp"
@@ -13,21 +14,6 @@ namespace cpfm::test {
 namespace {
 
 using Strings = std::vector<std::string>;
-
-std::string text_of(const std::vector<std::byte>& bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
-// Width and height, as a PNG's header tells them.
-std::pair<int, int> png_size(const std::string& png) {
-  const auto number = [&](std::size_t at) {
-    int value = 0;
-    for (std::size_t k = at; k < at + 4; ++k) value = value * 256 + static_cast<unsigned char>(png.at(k));
-    return value;
-  };
-  EXPECT_EQ(png.substr(0, 8), "\x89PNG\r\n\x1a\n");
-  return {number(16), number(20)};
-}
 
 std::string png_error(const Strings& smiles, const MoleculeSheetOptions& options = {}) {
   return error_of([&] { molecule_sheet_png(smiles, options); });
@@ -47,6 +33,21 @@ TEST(MoleculePairs, AreRefusedWhereTheyAreNone) {
 }
 
 #if CPFM_HAS_RDKIT
+
+std::string text_of(const std::vector<std::byte>& bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+// Width and height, as a PNG's header tells them.
+std::pair<int, int> png_size(const std::string& png) {
+  const auto number = [&](std::size_t at) {
+    int value = 0;
+    for (std::size_t k = at; k < at + 4; ++k) value = value * 256 + static_cast<unsigned char>(png.at(k));
+    return value;
+  };
+  EXPECT_EQ(png.substr(0, 8), "\x89PNG\r\n\x1a\n");
+  return {number(16), number(20)};
+}
 
 TEST(MoleculeSheet, IsAPngOfAsManyCells) {
   const Strings smiles{"CCO", "c1ccccc1", "", "CC(=O)O", "N"};
