@@ -40,10 +40,6 @@ MoleculeReadOptions with(const std::vector<std::string>& properties, const std::
   return options;
 }
 
-MoleculeReadOptions skipping(const std::vector<std::string>& properties = {}) {
-  return with(properties, "", OnBadRow::kSkip);
-}
-
 const std::string kTable = "id,smiles,mu,kind\n1,CCO,1.5,chain\n2,c1ccccc1,0,ring\n3,CN,1.25,chain\n";
 
 TEST(HoldsMolecules, IsToldByTheNameAColumnOrTheUser) {
@@ -78,6 +74,10 @@ TEST(HoldsMolecules, NotWhereTheColumnIsUsedForSomethingElse) {
 }
 
 #if CPFM_HAS_RDKIT
+
+MoleculeReadOptions skipping(const std::vector<std::string>& properties = {}) {
+  return with(properties, "", OnBadRow::kSkip);
+}
 
 TEST(ReadMolecules, GivesFingerprintsAndSmilesInTheOrderOfTheFile) {
   const MoleculesRead read = read_text(kTable);
