@@ -44,11 +44,11 @@ std::vector<const CLI::Option*> options_without_meaning(const CLI::App& command,
   return found;
 }
 
-void refuse_given(const std::vector<const CLI::Option*>& options, const std::string& method) {
+void refuse_given(const std::vector<const CLI::Option*>& options, const std::string& what) {
   for (const CLI::Option* option : options) {
     // A default asks for nothing, wherever it was written down.
     if (option->count() > 0 && option->results()[0] != option->get_default_str()) {
-      throw Error(option->get_name(), fmt::format("means nothing for --method {}", method),
+      throw Error(option->get_name(), fmt::format("means nothing for {}", what),
                   CoupleArguments::owns(*option) ? "it belongs to cpfm" : "leave it out");
     }
   }
@@ -110,11 +110,13 @@ void add_fit_command(CLI::App& app, Context& context) {
   const auto data_options = std::make_shared<DataOptions>();
   const auto couple_arguments = std::make_shared<CoupleArguments>();
   const auto train_arguments = std::make_shared<TrainArguments>();
+  const auto molecule_arguments = std::make_shared<MoleculeArguments>();
   data_options->add_to(*command);
   command->add_option("-o,--output", *folder, "Folder of the run")->required()->option_text("RUN REQUIRED");
   couple_arguments->add_to(*command);
   train_arguments->add_methods_to(*command);
   train_arguments->add_to(*command);
+  molecule_arguments->add_to(*command);
   command->add_flag("--resume", *resume, "Go on with what an interrupted run left");
   command->callback([=, &context] {
     FlowEntry& flow = flow_library();
@@ -123,10 +125,17 @@ void add_fit_command(CLI::App& app, Context& context) {
     std::vector<const CLI::Option*> without_meaning;
     if (const std::string& method = train_arguments->options.method; method != "cpfm") {
       without_meaning = options_without_meaning(*command, method);
-      refuse_given(without_meaning, method);
+      refuse_given(without_meaning, "--method " + method);
+    }
+    if (data.molecules.empty()) {
+      for (const CLI::Option* option : command->get_options()) {
+        if (MoleculeArguments::owns(*option)) without_meaning.push_back(option);
+      }
+      refuse_given(without_meaning, "data that are not molecules");
     }
     const std::string config = config_of(*command, *data_options, data, without_meaning);
-    const FitRequest request{*folder, *command, data, applied, *couple_arguments, *train_arguments, *resume, config};
+    const FitRequest request{*folder, *command,           data, applied, *couple_arguments, *train_arguments, *resume,
+                             config,  *molecule_arguments};
     tell(*folder, fit(request, flow, context), context);
   });
 }

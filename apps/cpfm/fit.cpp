@@ -9,6 +9,31 @@ namespace cpfm::app {
 namespace fs = std::filesystem;
 namespace {
 
+// What the network learns from: the data, or where those are molecules, points that stand for them.
+class Learned {
+ public:
+  Learned(const FitRequest& request, FlowEntry& flow, const Context& context) : data_(request.data) {
+    if (data_.molecules.empty()) return;
+    SequenceVaeOptions options = request.molecules.options;
+    options.device = request.train.options.device;
+    if (!is_there(request.folder / "config.toml")) write_config(request.folder, request.config);
+    coder_.emplace(coder_of_run(request.folder, data_, options, flow, context));
+    points_ = as_points(data_, coder_->encode(data_));
+  }
+  const Dataset& data() const { return coder_ ? points_ : data_; }
+  const MoleculeCoder* coder() const { return coder_ ? &*coder_ : nullptr; }
+
+ private:
+  static bool is_there(const fs::path& file) {
+    std::error_code ignored;
+    return fs::exists(file, ignored);
+  }
+
+  const Dataset& data_;
+  std::optional<MoleculeCoder> coder_;
+  Dataset points_;
+};
+
 // A method that makes a map of its own.
 RunResult fit_without_coupling(const FitRequest& request, FlowEntry& flow, const Context& context) {
   const std::string& method = request.train.options.method;
@@ -31,8 +56,9 @@ RunResult fit_without_coupling(const FitRequest& request, FlowEntry& flow, const
     }
   }
   make_run_folder(request.folder);
-  const Run run{request.folder, request.data, nullptr,        request.applied, options,
-                "none",         dim,          request.resume, request.config};
+  const Learned learned(request, flow, context);
+  const Run run{request.folder, learned.data(), nullptr,        request.applied, options, "none", dim,
+                request.resume, request.config, learned.coder()};
   if (trains) return train_run(run, flow, context);
   return method == "kpca" ? kernel_pca_run(run, context) : tsne_run(run, context);
 }
@@ -72,8 +98,9 @@ RunResult fit(const FitRequest& request, FlowEntry& flow, const Context& context
   make_run_folder(request.folder);
   Coupling coupling = coupling_of(request, couple_options, context);
   coupling.plan.use(couple_options.device);
-  return train_run({request.folder, request.data, &coupling, request.applied, options, request.train.pairs,
-                    coupling.latent.cols(), request.resume, request.config},
+  const Learned learned(request, flow, context);
+  return train_run({request.folder, learned.data(), &coupling, request.applied, options, request.train.pairs,
+                    coupling.latent.cols(), request.resume, request.config, learned.coder()},
                    flow, context);
 }
 

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "molecules.hpp"
 #include "run_folder.hpp"
 
 namespace cpfm::app {
@@ -16,6 +17,7 @@ struct FitRequest {
   const TrainArguments& train;  // its method decides what is done
   bool resume = false;
   std::string config;  // for config.toml
+  MoleculeArguments molecules = {};
 };
 
 // Stage 1 where the method has one, training, model and report.

@@ -15,6 +15,7 @@
 #include "cpfm/baseline.hpp"
 #include "cpfm/error.hpp"
 #include "cpfm/model.hpp"
+#include "molecules.hpp"
 #include "run_report.hpp"
 
 namespace cpfm::app {
@@ -291,6 +292,7 @@ RunResult train_run(const Run& run, FlowEntry& flow, const Context& context) {
 
   const ModelFacts facts = facts_of(run, scale);
   trainer->save_model(run / "model.cpfm", facts);
+  if (run.molecules != nullptr) add_to_model(run / "model.cpfm", *run.molecules);
   return report(run, trainer->state(), context);
 }
 
@@ -304,6 +306,7 @@ RunResult kernel_pca_run(const Run& run, const Context& context) {
   const KernelPca pca = KernelPca::fit(scaled(run.data, scale).view(), options, progress.get());
   write_config(run.folder, run.config);
   save_kernel_pca_model(run / "model.cpfm", pca, facts_of(run, scale));
+  if (run.molecules != nullptr) add_to_model(run / "model.cpfm", *run.molecules);
   TrainState state;
   state.done = true;
   state.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -7,6 +7,7 @@
 
 #include "cli.hpp"
 #include "cpfm/coupling.hpp"
+#include "cpfm/molecule_coder.hpp"
 
 namespace cpfm::app {
 
@@ -19,7 +20,8 @@ struct Run {
   std::string pairs;           // exact, interpolated, mixture; none without a coupling
   std::size_t latent_dim = 2;  // where there is no coupling to say so
   bool resume = false;
-  std::string config;  // for config.toml
+  std::string config;                        // for config.toml
+  const MoleculeCoder* molecules = nullptr;  // where `data` are the points of molecules
 
   std::filesystem::path operator/(const char* name) const { return folder / name; }
 };

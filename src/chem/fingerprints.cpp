@@ -35,8 +35,9 @@ Fingerprints morgan_fingerprints(std::span<const std::string> smiles) {
 }
 
 Composition composition(std::string_view smiles) {
+  const std::unique_ptr<RDKit::RWMol> molecule = read_molecule(smiles);
   Composition counts;
-  for (const RDKit::Atom* atom : read_molecule(smiles)->atoms()) {
+  for (const RDKit::Atom* atom : molecule->atoms()) {
     if (atom->getAtomicNum() > 1) ++counts[atom->getSymbol()];
   }
   return counts;

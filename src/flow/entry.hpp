@@ -8,6 +8,7 @@
 
 #include "cpfm/features.hpp"
 #include "cpfm/flow.hpp"
+#include "cpfm/sequence_vae.hpp"
 
 namespace cpfm {
 
@@ -32,6 +33,9 @@ class FlowEntry {
   virtual std::unique_ptr<PerceptualDistance> load_lpips(const std::filesystem::path& file,
                                                          const std::string& device) = 0;
   virtual NetworkOptions network_preset(const std::string& name) = 0;
+  virtual std::unique_ptr<SequenceVae> train_sequence_vae(const SequenceData& data, const SequenceVaeOptions& options,
+                                                          Progress* progress) = 0;
+  virtual std::unique_ptr<SequenceVae> load_sequence_vae(const TensorFile& file, const std::string& device) = 0;
 };
 
 }  // namespace cpfm

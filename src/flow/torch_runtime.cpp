@@ -59,6 +59,13 @@ class TorchRuntime final : public FlowEntry {
     return cpfm::load_lpips(file, device);
   }
   NetworkOptions network_preset(const std::string& name) override { return cpfm::network_preset(name); }
+  std::unique_ptr<SequenceVae> train_sequence_vae(const SequenceData& data, const SequenceVaeOptions& options,
+                                                  Progress* progress) override {
+    return cpfm::train_sequence_vae(data, options, progress);
+  }
+  std::unique_ptr<SequenceVae> load_sequence_vae(const TensorFile& file, const std::string& device) override {
+    return cpfm::load_sequence_vae(file, device);
+  }
 };
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "cpfm/error.hpp"
 #include "cpfm/interrupt.hpp"
 #include "cpfm/model.hpp"
+#include "flow/adamw.hpp"
 #include "flow/batches.hpp"
 #include "flow/device.hpp"
 #include "flow/drift.hpp"
@@ -18,8 +19,8 @@
 #include "flow/interpolant.hpp"
 #include "flow/learner.hpp"
 #include "flow/model_file.hpp"
-#include "model/options_json.hpp"
 #include "flow/tensor_bytes.hpp"
+#include "model/options_json.hpp"
 
 namespace cpfm {
 namespace {
@@ -88,8 +89,7 @@ class TorchTrainer final : public Trainer {
     learner_->use(precision_);
     parameters_ = std::make_unique<FlatParameters>(learner_->module(), device_, precision_);
     const torch::Tensor& master = parameters_->master();
-    first_moment_ = torch::zeros_like(master);
-    second_moment_ = torch::zeros_like(master);
+    adamw_.emplace(master);
     average_ = master.clone();
     batches_ = std::make_unique<Batches>(data_, options_.validation, static_cast<std::size_t>(options_.batch),
                                          options_.seed, device_.is_cuda());
@@ -178,8 +178,8 @@ class TorchTrainer final : public Trainer {
       }
     };
     add("weights", parameters_->master());
-    add("first_moment", first_moment_);
-    add("second_moment", second_moment_);
+    add("first_moment", adamw_->first);
+    add("second_moment", adamw_->second);
     add("average", average_);
     writer.save(file);
   }
@@ -213,8 +213,8 @@ class TorchTrainer final : public Trainer {
         !state.contains("seconds") || !state["seconds"].is_number())
       throw Error(path.string(), "its state cannot be read", "the file is damaged");
     read("weights", parameters_->master());
-    read("first_moment", first_moment_);
-    read("second_moment", second_moment_);
+    read("first_moment", adamw_->first);
+    read("second_moment", adamw_->second);
     read("average", average_);
     parameters_->publish();
     state_.steps = state["steps"].get<std::uint64_t>();
@@ -274,23 +274,11 @@ class TorchTrainer final : public Trainer {
     ++summed_;
     const torch::Tensor norm = gradient.norm();
     gradient *= torch::clamp_max(options_.clip / (norm + 1e-6), 1.0);
-    adamw(gradient);
+    adamw_->update(parameters_->master(), gradient, state_.steps, learning_rate(), options_.weight_decay);
     const auto k = static_cast<double>(state_.steps + 1);
     const double decay = std::min(options_.ema, (1 + k) / (10 + k));
     average_.lerp_(parameters_->master(), 1 - decay);
     parameters_->publish();
-  }
-
-  void adamw(const torch::Tensor& gradient) {
-    constexpr double kBeta1 = 0.9, kBeta2 = 0.999, kSmall = 1e-8;
-    const auto k = static_cast<double>(state_.steps + 1);
-    const double rate = learning_rate();
-    first_moment_.lerp_(gradient, 1 - kBeta1);
-    second_moment_.mul_(kBeta2).addcmul_(gradient, gradient, 1 - kBeta2);
-    torch::Tensor& weights = parameters_->master();
-    weights.mul_(1 - rate * options_.weight_decay);
-    const torch::Tensor scale = (second_moment_ / (1 - std::pow(kBeta2, k))).sqrt_().add_(kSmall);
-    weights.addcdiv_(first_moment_, scale, -rate / (1 - std::pow(kBeta1, k)));
   }
 
   double learning_rate() const {
@@ -408,7 +396,8 @@ class TorchTrainer final : public Trainer {
   ModelFacts facts_;
   std::unique_ptr<Learner> learner_;
   std::unique_ptr<FlatParameters> parameters_;
-  torch::Tensor first_moment_, second_moment_, average_;
+  std::optional<AdamW> adamw_;
+  torch::Tensor average_;
   std::unique_ptr<Batches> batches_;
   torch::Tensor samples_, latent_;
   std::vector<Batches::Pair> held_out_;

@@ -1,0 +1,137 @@
+#include "molecules.hpp"
+
+#include <fmt/format.h>
+
+#include "base/log.hpp"
+#include "base/text.hpp"
+#include "checks.hpp"
+#include "cpfm/error.hpp"
+#include "flow_library.hpp"
+
+namespace cpfm::app {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr const char* kGroup = "Molecules";
+constexpr const char *kKind = "molecule coder", *kMadeOf = "made_of";
+
+// What a coder was made of, to tell it from others.
+std::string made_of(const Dataset& data, const SequenceVaeOptions& o) {
+  return Json{{"data", fmt::format("{:016x}", fingerprint(data))},
+              {"dim", o.latent},
+              {"hidden", o.hidden},
+              {"beta", o.beta},
+              {"epochs", o.epochs},
+              {"minutes", o.minutes},
+              {"seed", o.seed}}
+      .dump();
+}
+
+MoleculeCoder load_coder(const TensorFile& file, const std::string& device) {
+  return MoleculeCoder::load(file,
+                             [&](const TensorFile& from) { return flow_library().load_sequence_vae(from, device); });
+}
+
+}  // namespace
+
+void MoleculeArguments::add_to(CLI::App& command) {
+  command.add_option("--encoder-epochs", options.epochs, "Passes over the molecules of the autoencoder")
+      ->check(positive_number())
+      ->capture_default_str()
+      ->group(kGroup);
+  command.add_option("--encoder-minutes", options.minutes, "Minutes at most of training it; 0: no limit")
+      ->check(number_between(0, 1e9))
+      ->capture_default_str()
+      ->group(kGroup);
+  command.add_option("--encoder-dim", options.latent, "Numbers that stand for a molecule")
+      ->transform(whole_number(1, 4096))
+      ->type_name("N")
+      ->capture_default_str()
+      ->group(kGroup);
+  command.add_option("--encoder-hidden", options.hidden, "Width of its recurrent units")
+      ->transform(whole_number(1, 4096))
+      ->type_name("N")
+      ->capture_default_str()
+      ->group(kGroup);
+  command.add_option("--encoder-beta", options.beta, "Weight of the KL divergence: more is smoother, less is exacter")
+      ->check(number_between(0, 1e9))
+      ->capture_default_str()
+      ->group(kGroup);
+}
+
+bool MoleculeArguments::owns(const CLI::Option& option) { return option.get_group() == kGroup; }
+
+MoleculeCoder coder_of_run(const fs::path& folder, const Dataset& data, SequenceVaeOptions options, FlowEntry& flow,
+                           const Context& context) {
+  const fs::path file = folder / "molecules.cpfm";
+  options.seed = context.seed;
+  const std::string mine = made_of(data, options);
+  std::error_code ignored;
+  if (fs::exists(file, ignored)) {
+    const TensorFile there = TensorFile::open(file);
+    const auto theirs = there.metadata().find(kMadeOf);
+    if (theirs == there.metadata().end() || theirs->second != mine) {
+      throw Error(printable(file.string(), 200), "was made of other molecules or with other options",
+                  "give the same to go on, or name another folder for a new run");
+    }
+    return load_coder(there, options.device);
+  }
+  options.checkpoint = file.string() + ".partial";
+  const auto progress = context.progress();
+  try {
+    MoleculeCoder coder = MoleculeCoder::train(data, [&](const SequenceData& sequences) {
+      return flow.train_sequence_vae(sequences, options, progress.get());
+    });
+    TensorFileWriter writer;
+    writer.set_metadata("cpfm.kind", kKind);
+    writer.set_metadata(kMadeOf, mine);
+    coder.add_to(writer);
+    writer.save(file);
+    fs::remove(options.checkpoint, ignored);
+    return coder;
+  } catch (const Interrupted&) {
+    if (!fs::exists(options.checkpoint, ignored)) throw;  // before there was anything to keep
+    throw Interrupted(fmt::format("{} holds the state; the same command with --resume goes on", folder.string()));
+  }
+}
+
+void add_to_model(const fs::path& model, const MoleculeCoder& coder) {
+  const TensorFile there = TensorFile::open(model);
+  TensorFileWriter writer;
+  for (const auto& [name, tensor] : there.tensors()) writer.add(name, tensor.dtype, tensor.shape, tensor.bytes);
+  for (const auto& [key, value] : there.metadata()) {
+    if (key != kFormatVersionKey) writer.set_metadata(key, value);
+  }
+  coder.add_to(writer);
+  writer.save(model);
+}
+
+std::optional<MoleculeCoder> coder_in(const fs::path& model, const std::string& device) {
+  std::error_code ignored;
+  const TensorFile file = TensorFile::open(fs::is_directory(model, ignored) ? model / "model.cpfm" : model);
+  if (!MoleculeCoder::is_in(file)) return std::nullopt;
+  try {
+    return load_coder(file, device);
+  } catch (const Error& error) {
+    throw Error(model.string(), error.what(), "the model is damaged; make it again");
+  }
+}
+
+Dataset samples_for(const std::optional<MoleculeCoder>& coder, Dataset data) {
+  if (!coder) {
+    if (data.molecules.empty()) return data;
+    throw Error(data.source, "holds molecules, and the model was made of something else", "give data of the same kind");
+  }
+  if (data.molecules.empty())
+    throw Error(data.source, "holds no molecules, and the model was made of molecules",
+                "--smiles names the column of a table; .smi and .sdf files are molecules");
+  std::size_t unknown = 0;
+  FloatMatrix points = coder->encode(data, &unknown);
+  if (unknown > 0) {
+    log().warn("{}: {} of {} molecules have symbols the model has not learned, or are longer than all it has learned",
+               data.source, unknown, data.size());
+  }
+  return as_points(data, std::move(points));
+}
+
+}  // namespace cpfm::app

@@ -1,0 +1,173 @@
+#include "cpfm/molecule_coder.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "base/text.hpp"
+#include "cpfm/error.hpp"
+#include "cpfm/molecule.hpp"
+#include "cpfm/parallel.hpp"
+
+namespace cpfm {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char *kFacts = "molecules", *kTraining = "molecules.training";
+constexpr std::size_t kAtOnce = 32;
+
+// In parallel; the first molecule that has none is named.
+std::vector<std::string> to_selfies(std::span<const std::string> smiles) {
+  std::vector<std::string> strings(smiles.size());
+  parallel_for(smiles.size(), kAtOnce, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) strings[i] = smiles_to_selfies(smiles[i]);
+  });
+  return strings;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    lines.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return lines;
+}
+
+// Each property to mean 0 and variance 1, a row per sample.
+FloatMatrix scaled_properties(const Dataset& data) {
+  FloatMatrix targets(data.size(), data.properties.size());
+  for (std::size_t p = 0; p < data.properties.size(); ++p) {
+    const std::vector<float>& values = data.properties[p].values;
+    double mean = 0, square = 0;
+    for (const float value : values) mean += value / static_cast<double>(values.size());
+    for (const float value : values) square += (value - mean) * (value - mean) / static_cast<double>(values.size());
+    const double scale = square > 0 ? std::sqrt(square) : 1;
+    for (std::size_t i = 0; i < values.size(); ++i) targets(i, p) = static_cast<float>((values[i] - mean) / scale);
+  }
+  return targets;
+}
+
+}  // namespace
+
+MoleculeCoder::MoleculeCoder(SelfiesCoder coder, std::unique_ptr<SequenceVae> vae, std::vector<std::string> training)
+    : coder_(std::move(coder)), vae_(std::move(vae)), training_(std::move(training)) {
+  for (const std::string& smiles : training_) training_text_ += smiles + '\n';
+}
+
+MoleculeCoder MoleculeCoder::train(const Dataset& data, const TrainSequences& train) {
+  const std::vector<std::string> strings = to_selfies(data.molecules);
+  const std::vector<std::string> alphabet = selfies_alphabet(strings);
+  const SelfiesCoder coder(alphabet);
+  std::size_t length = 1;
+  for (const std::string& text : strings) length = std::max(length, split_selfies(text).size());
+  ++length;  // room for the end
+  std::vector<std::int32_t> symbols;
+  for (const std::string& text : strings) {
+    const std::vector<std::int32_t> row = coder.encode(text, length);
+    symbols.insert(symbols.end(), row.begin(), row.end());
+  }
+  const FloatMatrix targets = scaled_properties(data);
+  SequenceData sequences;
+  sequences.symbols = {symbols.data(), strings.size(), length};
+  sequences.alphabet = static_cast<std::int32_t>(coder.symbols().size());
+  sequences.features = data.samples.view();
+  sequences.targets = targets.view();
+  std::vector<std::string> training(data.size());
+  parallel_for(data.size(), kAtOnce, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) training[i] = canonical_smiles(data.molecules[i]);
+  });
+  return MoleculeCoder(coder, train(sequences), std::move(training));
+}
+
+bool MoleculeCoder::is_in(const TensorFile& file) { return file.metadata().contains(kFacts); }
+
+MoleculeCoder MoleculeCoder::load(const TensorFile& file, const LoadSequences& load) {
+  const Json facts = Json::parse(file.metadata(kFacts), nullptr, false);
+  if (!facts.is_object() || !facts.contains("alphabet") || !facts["alphabet"].is_array())
+    throw Error(kFacts, "has no alphabet", "the file is damaged");
+  std::vector<std::string> alphabet;
+  for (const Json& symbol : facts["alphabet"]) {
+    if (!symbol.is_string()) throw Error(kFacts, "its alphabet is not of text", "the file is damaged");
+    alphabet.push_back(symbol.get<std::string>());
+  }
+  const TensorView& training = file.tensor(kTraining);
+  if (training.dtype != DType::kU8) throw Error(kTraining, "is not text", "the file is damaged");
+  const std::string text(reinterpret_cast<const char*>(training.bytes.data()), training.bytes.size());
+  return MoleculeCoder(SelfiesCoder(alphabet), load(file), lines_of(text));
+}
+
+void MoleculeCoder::add_to(TensorFileWriter& writer) const {
+  writer.set_metadata(kFacts, Json{{"alphabet", coder_.symbols()}, {"count", training_.size()}}.dump());
+  writer.add(kTraining, DType::kU8, {training_text_.size()}, std::as_bytes(std::span(training_text_)));
+  vae_->add_to(writer);
+}
+
+std::vector<std::int32_t> MoleculeCoder::symbols_of(std::span<const std::string> smiles, std::size_t* unknown) const {
+  const std::vector<std::string>& known = coder_.symbols();
+  std::map<std::string, std::int32_t, std::less<>> index;
+  for (std::size_t k = 0; k < known.size(); ++k) index.emplace(known[k], static_cast<std::int32_t>(k));
+  const auto untold = static_cast<std::int32_t>(known.size());
+  const std::vector<std::string> strings = to_selfies(smiles);
+  const std::size_t length = vae_->length();
+  std::vector<std::int32_t> symbols(smiles.size() * length);
+  std::size_t odd = 0;
+  for (std::size_t i = 0; i < strings.size(); ++i) {
+    const std::vector<std::string> parts = split_selfies(strings[i]);
+    bool known_all = parts.size() <= length;
+    for (std::size_t k = 0; k < std::min(parts.size(), length); ++k) {
+      const auto found = index.find(parts[k]);
+      known_all = known_all && found != index.end();
+      symbols[i * length + k] = found == index.end() ? untold : found->second;
+    }
+    odd += known_all ? 0 : 1;
+  }
+  if (unknown != nullptr) *unknown = odd;
+  return symbols;
+}
+
+FloatMatrix MoleculeCoder::encode(const Dataset& molecules, std::size_t* unknown) const {
+  CPFM_ASSERT(molecules.molecules.size() == molecules.size(), "samples are fingerprints of molecules");
+  const std::vector<std::int32_t> symbols = symbols_of(molecules.molecules, unknown);
+  return vae_->encode({symbols.data(), molecules.size(), vae_->length()}, molecules.samples.view());
+}
+
+std::vector<std::string> MoleculeCoder::decode_selfies(MatrixView<const float> points) const {
+  const std::vector<std::int32_t> symbols = vae_->decode(points);
+  const std::size_t length = vae_->length();
+  std::vector<std::string> strings;
+  for (std::size_t i = 0; i < points.rows; ++i) strings.push_back(coder_.decode({&symbols[i * length], length}));
+  return strings;
+}
+
+std::vector<std::string> MoleculeCoder::decode(MatrixView<const float> points) const {
+  std::vector<std::string> molecules = decode_selfies(points);
+  parallel_for(molecules.size(), kAtOnce, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      molecules[i] = selfies_to_smiles(molecules[i]);
+      if (!molecules[i].empty() && has_rdkit()) molecules[i] = canonical_smiles(molecules[i]);
+    }
+  });
+  return molecules;
+}
+
+Dataset as_points(const Dataset& data, FloatMatrix points) {
+  Dataset result;
+  result.source = data.source;
+  result.format = data.format;
+  result.dtype = "float32";
+  result.samples = std::move(points);
+  result.labels = data.labels;
+  result.properties = data.properties;
+  result.sample_names = data.sample_names;
+  result.molecules = data.molecules;
+  for (std::size_t k = 0; k < result.samples.cols(); ++k) result.feature_names.push_back(fmt::format("z{}", k + 1));
+  return result;
+}
+
+}  // namespace cpfm
