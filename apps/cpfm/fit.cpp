@@ -100,7 +100,7 @@ RunResult fit(const FitRequest& request, FlowEntry& flow, const Context& context
   coupling.plan.use(couple_options.device);
   const Learned learned(request, flow, context);
   return train_run({request.folder, learned.data(), &coupling, request.applied, options, request.train.pairs,
-                    coupling.latent.cols(), request.resume, request.config, learned.coder()},
+                    coupling.latent.cols(), request.resume, request.config, learned.coder(), &request.data},
                    flow, context);
 }
 

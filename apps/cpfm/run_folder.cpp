@@ -95,8 +95,8 @@ Standardizer network_scale(const Dataset& data) {
 PairSampler pair_sampler(const Run& run, Progress* progress) {
   const Coupling& coupling = *run.coupling;
   if (run.pairs == "exact") return PairSampler(coupling);
-  const Dataset coupled = coupling.rows.empty() ? Dataset{} : select(run.data, coupling.rows);
-  Interpolation found = interpolate(coupling.rows.empty() ? run.data : coupled, run.data, 10, progress);
+  const Dataset subset = coupling.rows.empty() ? Dataset{} : select(run.coupled(), coupling.rows);
+  Interpolation found = interpolate(coupling.rows.empty() ? run.coupled() : subset, run.coupled(), 10, progress);
   return PairSampler(coupling, std::move(found), run.pairs == "mixture" ? 0.5 : 0.0);
 }
 

@@ -20,9 +20,12 @@ struct Run {
   std::string pairs;           // exact, interpolated, mixture; none without a coupling
   std::size_t latent_dim = 2;  // where there is no coupling to say so
   bool resume = false;
-  std::string config;                        // for config.toml
-  const MoleculeCoder* molecules = nullptr;  // where `data` are the points of molecules
+  std::string config;  // for config.toml
+  // Where `data` are the points of molecules: what made them, and the molecules as they were coupled.
+  const MoleculeCoder* molecules = nullptr;
+  const Dataset* as_coupled = nullptr;
 
+  const Dataset& coupled() const { return as_coupled != nullptr ? *as_coupled : data; }
   std::filesystem::path operator/(const char* name) const { return folder / name; }
 };
 

@@ -165,7 +165,7 @@ Json write_run_report(const Run& run, const TrainState& state, const Context& co
                                .blocks = {build.picture("embedding.png", png_bytes(map), map.scale,
                                                         fmt::format("{} samples", rows.size()))}});
   } else if (can_draw()) {
-    const FloatMatrix all = run.coupling->embed_all(run.data, false, context.seed);
+    const FloatMatrix all = run.coupling->embed_all(run.coupled(), false, context.seed);
     const FloatMatrix plan = take_rows(all.view(), rows);
     Figure maps;
     maps.panels = {map_scatter(plan, shown, coupled->kernel, "Coupling (stage 1)"),

@@ -7,9 +7,21 @@
 
 namespace cpfm {
 
+namespace {
+
+bool slow_blas(const torch::Tensor& x) {
+  return x.is_cpu() && x.scalar_type() == torch::kFloat32 && !at::hasMKL() && at::hasMKLDNN();
+}
+
+}  // namespace
+
+torch::Tensor dense_columns(torch::nn::Linear& layer, const torch::Tensor& x) {
+  if (slow_blas(x)) return torch::conv1d(x, layer->weight.unsqueeze(-1), layer->bias);
+  return torch::addmm(layer->bias.unsqueeze(1), layer->weight, x.squeeze(0)).unsqueeze(0);
+}
+
 torch::Tensor dense(torch::nn::Linear& layer, const torch::Tensor& x) {
-  const bool slow_blas = x.is_cpu() && x.scalar_type() == torch::kFloat32 && !at::hasMKL() && at::hasMKLDNN();
-  if (!slow_blas) return layer->forward(x);
+  if (!slow_blas(x)) return layer->forward(x);
   const torch::Tensor& weight = layer->weight;
   std::vector<std::int64_t> sizes = x.sizes().vec();
   sizes.back() = weight.size(0);
