@@ -37,6 +37,7 @@ struct DataOptions {
   std::string smiles, on_bad_row = "error";
   std::string standardize = "none", part = "all";
   double test_fraction = 0.2;
+  std::size_t sample = 0;  // 0: all
 
   void add_to(CLI::App& command);
   // Whether it is one of them, DATA too.

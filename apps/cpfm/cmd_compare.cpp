@@ -183,6 +183,10 @@ class Compare {
     DataOptions part = o_.data;
     part.part = o_.test.empty() ? "train" : "all";
     train_ = part.load(context_, &applied_);
+    if (!train_.molecules.empty()) {
+      throw Error(train_.source, "holds molecules, which 'cpfm compare' has no table for",
+                  "'cpfm fit --method …' and 'cpfm evaluate' take them");
+    }
     take_some(train_, o_.train_limit, 0);
     test_options_ = o_.data;
     test_options_.standardize = "none";  // models know the scale

@@ -3,10 +3,14 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
+#include "checks.hpp"
 #include "cli.hpp"
 #include "cpfm/error.hpp"
 #include "evaluation.hpp"
 #include "model_input.hpp"
+#include "molecule_evaluation.hpp"
+#include "molecules.hpp"
+#include "whole_file.hpp"
 
 namespace cpfm::app {
 
@@ -16,7 +20,8 @@ void add_evaluate_command(CLI::App& app, Context& context) {
       "Examples:\n"
       "  cpfm evaluate run/model.cpfm digits --part test --judge digits\n"
       "  cpfm evaluate run/model.cpfm data/mnist/t10k-images-idx3-ubyte.gz --judge "
-      "data/mnist/train-images-idx3-ubyte.gz");
+      "data/mnist/train-images-idx3-ubyte.gz\n"
+      "  cpfm evaluate run/model.cpfm test.csv --property mu --judge train.csv");
   const auto model_file = std::make_shared<std::string>();
   const auto arguments = std::make_shared<EvaluationArguments>();
   const auto data_options = std::make_shared<DataOptions>();
@@ -24,28 +29,53 @@ void add_evaluate_command(CLI::App& app, Context& context) {
   add_model_argument(*command, *model_file);
   data_options->add_unscaled_to(*command);
   arguments->add_to(*command);
+  const auto output = std::make_shared<std::string>();
+  command->add_option("-o,--output", *output, "Also write the figures to this file")->option_text("FILE.json");
   sample->add_to(*command);
   command->callback([=, &context] {
+    if (!output->empty()) {
+      check_extension("--output", *output, {".json"});
+      check_writable("--output", *output);
+    }
     const auto model = open_model(*model_file, sample->device);
     if (arguments->coverage && !has_coverage(model->facts()))
       throw Error("--coverage", fmt::format("{} has no density of both ways", model->facts().method),
                   "cpfm and infodiffusion have");
-    Dataset data = data_options->load(context);
+    const auto coder = coder_in(*model_file, sample->device);
+    Dataset data = samples_for(coder, data_options->load(context));
     match_columns(data, model->facts());
-    const Json figures = Evaluation(data, model->facts(), *arguments, *data_options, *sample, context).measure(*model);
+    EvaluationArguments general = *arguments;
+    if (coder && !data.labels) general.judge_data.clear();  // a judge of a property is another one
+    Json figures = Evaluation(data, model->facts(), general, *data_options, *sample, context).measure(*model);
+    if (coder) {
+      const auto progress = context.progress();
+      const MoleculeEvaluation molecules{*model, *coder, data, sample->resolve(context, progress.get())};
+      figures["molecules"] = evaluate_molecules(molecules);
+      if (!arguments->judge_data.empty() && !data.properties.empty()) {
+        DataOptions of_judge = *data_options;
+        of_judge.source = arguments->judge_data;
+        // Of the same molecules it may see what is not evaluated.
+        const bool same = of_judge.source == data_options->source;
+        of_judge.part = same && data_options->part == "test" ? "train" : "all";
+        if (!same) of_judge.read.limit.reset(), of_judge.sample = 0;
+        figures["molecules"]["judge"] = judge_molecules(molecules, of_judge.load(context));
+      }
+    }
+    Json result{{"model", *model_file},
+                {"method", model->facts().method},
+                {"data", data.source},
+                {"n", data.size()},
+                {"device", model->device()}};
+    result.update(figures);
+    if (!output->empty()) write_whole(*output, result.dump(2) + "\n");
     if (context.json) {
-      Json result{{"model", *model_file},
-                  {"method", model->facts().method},
-                  {"data", data.source},
-                  {"n", data.size()},
-                  {"device", model->device()}};
-      result.update(figures);
       context.print(result);
       return;
     }
     fmt::print("{} ({}) on {} ({} samples, {} runs)\n", printable(*model_file, 200), model->facts().method,
                printable(data.source, 200), data.size(), arguments->runs);
     print_evaluation(figures);
+    if (coder) print_molecules(figures["molecules"]);
   });
 }
 

@@ -48,40 +48,57 @@ struct Arguments {
   std::vector<std::pair<const char*, std::string>> passed;
 };
 
-// The words of the command that does it.
-std::vector<std::string> as_compare(const Arguments& arguments, const CLI::App& app) {
+// What an experiment's file says, with what was set on the command line in place of it.
+Settings settings_of(const Arguments& arguments, const CLI::App& app) {
   const char* const text = text_of(arguments.name);
   if (text == nullptr)
     throw Error("NAME", fmt::format("there is no experiment '{}'", printable(arguments.name)),
                 suggest(arguments.name, names()));
   Settings settings = read_settings(text, arguments.name, app);
+  const std::string learns = settings.contains("fit.DATA") ? "fit." : "compare.";
+  const auto drop_budgets = [&] {
+    for (const char* budget : {"epochs", "steps", "minutes"}) settings.erase(learns + budget);
+  };
+  const auto is_budget = [](const std::string& name) {
+    return name == "epochs" || name == "steps" || name == "minutes";
+  };
   if (arguments.quick) {
     Settings other = read_settings(text_of(arguments.name + ".quick"), arguments.name + ".quick", app);
-    if (other.contains("compare.steps")) settings.erase("compare.epochs");
+    if (other.contains(learns + "steps")) drop_budgets();
     for (auto& [name, values] : other) settings[name] = std::move(values);
   }
-  std::string data = arguments.data.empty() ? "data/" + arguments.name : arguments.data;
-  if (data.starts_with('-')) data = "./" + data;
+  for (const auto& [option, value] : arguments.passed) {
+    if (!value.empty() && is_budget(option + 2)) drop_budgets();
+  }
   for (const auto& [option, value] : arguments.passed) {
     if (value.empty()) continue;
-    const std::string name = option + 2;
-    // One budget in place of another.
-    if (name == "epochs" || name == "steps" || name == "minutes") {
-      for (const char* budget : {"epochs", "steps", "minutes"}) settings.erase(std::string("compare.") + budget);
+    bool taken = false;
+    for (const char* section : {"compare", "fit", "evaluate"}) {
+      if (!settings.contains(std::string(section) + ".DATA")) continue;
+      if (app.get_subcommand(section)->get_option_no_throw(option) == nullptr) continue;
+      settings[std::string(section) + "." + (option + 2)] = {value};
+      taken = true;
     }
+    if (!taken) throw Error(option, fmt::format("means nothing for the experiment {}", arguments.name), "leave it out");
   }
-  for (const auto& [option, value] : arguments.passed) {
-    if (!value.empty()) settings[std::string("compare.") + (option + 2)] = {value};
-  }
-  const CLI::App& compare = *app.get_subcommand("compare");
-  std::vector<std::string> words{"compare"};
+  return settings;
+}
+
+// The words of one command of the experiment; none where it has no such command.
+std::vector<std::string> words_of(const char* section, const Settings& settings, const std::string& data,
+                                  const CLI::App& app) {
+  const CLI::App& command = *app.get_subcommand(section);
+  const std::string prefix = std::string(section) + ".";
+  std::vector<std::string> words;
   for (const auto& [full, values] : settings) {
-    const std::string name = full.substr(full.find('.') + 1);
+    if (!full.starts_with(prefix)) continue;
+    if (words.empty()) words.emplace_back(section);
+    const std::string name = full.substr(prefix.size());
     if (name == "DATA") {
       words.insert(words.begin() + 1, with_data(values.at(0), data));
       continue;
     }
-    const bool flag = compare.get_option("--" + name)->get_expected_max() == 0;
+    const bool flag = command.get_option("--" + name)->get_expected_max() == 0;
     for (const std::string& value : values) {
       if (flag) {
         if (value == "true") words.push_back("--" + name);
@@ -91,25 +108,32 @@ std::vector<std::string> as_compare(const Arguments& arguments, const CLI::App& 
       words.push_back(with_data(value, data));
     }
   }
-  words.push_back("--output");
-  words.push_back(arguments.folder.empty()
-                      ? fmt::format("reproduced/{}{}", arguments.name, arguments.quick ? "-quick" : "")
-                      : arguments.folder);
   return words;
+}
+
+void run_command(std::vector<std::string> words, const Context& context) {
+  if (context.json) words.insert(words.begin(), "--json");
+  if (context.quiet) words.insert(words.begin(), "--quiet");
+  if (context.verbose) words.insert(words.begin(), "--verbose");
+  words.insert(words.begin(), fmt::format("--threads={}", context.threads));
+  words.insert(words.begin(), fmt::format("--seed={}", context.seed));
+  run_words(words);
 }
 
 }  // namespace
 
 void add_reproduce_command(CLI::App& app, Context& context) {
   auto* command = app.add_subcommand("reproduce", "Run an experiment of the paper: tables and pictures");
-  command->footer(fmt::format(
-      "NAME is one of {}.\n"
-      "Examples:\n"
-      "  cpfm reproduce digits --quick\n"
-      "  cpfm reproduce mnist --data data/mnist --minutes 5 -o mnist\n"
-      "It runs 'cpfm compare' with the options of experiments/NAME.toml. Those above can be set here, too;\n"
-      "the same command again goes on where it was interrupted.",
-      fmt::join(names(), ", ")));
+  command->footer(
+      fmt::format("NAME is one of {}.\n"
+                  "Examples:\n"
+                  "  cpfm reproduce digits --quick\n"
+                  "  cpfm reproduce mnist --data data/mnist --minutes 5 -o mnist\n"
+                  "It runs 'cpfm compare', of molecules 'cpfm fit' and 'cpfm evaluate', with the options of "
+                  "experiments/NAME.toml.\n"
+                  "Those above can be set here, too;\n"
+                  "the same command again goes on where it was interrupted.",
+                  fmt::join(names(), ", ")));
   const auto arguments = std::make_shared<Arguments>();
   command->add_option("NAME", arguments->name, "Which experiment")->required();
   command->add_option("--data", arguments->data, "Folder of its data (default: data/NAME)")->option_text("DIR");
@@ -123,21 +147,41 @@ void add_reproduce_command(CLI::App& app, Context& context) {
     command->add_option(option, value, of_compare.get_description())->option_text(of_compare.get_type_name());
   }
   command->callback([=, &app, &context] {
-    std::vector<std::string> words = as_compare(*arguments, app);
-    if (words[1] == "digits" && !arguments->data.empty())
+    const Settings settings = settings_of(*arguments, app);
+    std::string data = arguments->data.empty() ? "data/" + arguments->name : arguments->data;
+    if (data.starts_with('-')) data = "./" + data;
+    const fs::path folder = arguments->folder.empty()
+                                ? fmt::format("reproduced/{}{}", arguments->name, arguments->quick ? "-quick" : "")
+                                : arguments->folder;
+    std::vector<std::string> fit = words_of("fit", settings, data, app),
+                             compare = words_of("compare", settings, data, app),
+                             evaluate = words_of("evaluate", settings, data, app);
+    const std::string& source = fit.empty() ? compare.at(1) : fit.at(1);
+    if (source == "digits" && !arguments->data.empty())
       throw Error("--data", "the digits are built in", "leave it out");
-    if (words[1] != "digits" && !fs::exists(words[1])) {
-      throw Error("--data", fmt::format("there is no {}", printable(words[1], 200)),
+    if (source != "digits" && !fs::exists(source)) {
+      throw Error("--data", fmt::format("there is no {}", printable(source, 200)),
                   arguments->name == "mnist" || arguments->name == "cifar10"
                       ? fmt::format("'cpfm data get {}' fetches it, or --data DIR names where it is", arguments->name)
-                      : "--data DIR names a folder with train/CLASS/… and test/CLASS/…");
+                  : arguments->name == "qm9" ? "--data DIR names a folder with qm9.csv, columns smiles and mu"
+                                             : "--data DIR names a folder with train/CLASS/… and test/CLASS/…");
     }
-    if (context.json) words.insert(words.begin(), "--json");
-    if (context.quiet) words.insert(words.begin(), "--quiet");
-    if (context.verbose) words.insert(words.begin(), "--verbose");
-    words.insert(words.begin(), fmt::format("--threads={}", context.threads));
-    words.insert(words.begin(), fmt::format("--seed={}", context.seed));
-    run_words(words);
+    for (std::vector<std::string>* words : {&compare, &fit}) {
+      if (words->empty()) continue;
+      words->insert(words->end(), {"--output", folder.string()});
+    }
+    if (!compare.empty()) return run_command(compare, context);
+    // What is fitted stays fitted.
+    if (!fs::exists(folder / "report.html")) {
+      if (fs::exists(folder)) fit.push_back("--resume");
+      Context told = context;
+      told.json = false;  // one object is printed, that of the figures
+      told.quiet = context.quiet || context.json;
+      run_command(fit, told);
+    }
+    evaluate.insert(evaluate.begin() + 1, (folder / "model.cpfm").string());
+    evaluate.insert(evaluate.end(), {"--output", (folder / "evaluation.json").string()});
+    run_command(evaluate, context);
   });
 }
 

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <limits>
@@ -11,12 +12,14 @@
 #include "cli.hpp"
 #include "cpfm/error.hpp"
 #include "cpfm/molecule.hpp"
+#include "cpfm/random.hpp"
 #include "data/byte_source.hpp"
 
 namespace cpfm::app {
 namespace {
 
 constexpr const char *kSource = "DATA", *kGroup = "Reading DATA";
+constexpr std::uint32_t kSampleStream = 0x73616d70;  // "samp"
 
 // "3x32x32" or "28x28"
 ImageShape parse_image_shape(const std::string& text) {
@@ -96,6 +99,10 @@ void DataOptions::add_to(CLI::App& command, bool with_scale) {
   add_choice("--image-color", image_color_, {"auto", "grey", "color"}, "Channels of the pictures of a folder");
   if (with_scale)
     add_choice("--standardize", standardize, {"none", "unit", "zscore", "image"}, "Bring values to a common scale");
+  command.add_option("--sample", sample, "Take N samples at random, by --seed; before any split")
+      ->transform(whole_number(2, std::numeric_limits<std::int64_t>::max()))
+      ->type_name("N")
+      ->group(group);
   add_choice("--part", part, {"all", "train", "test"}, "Which part of a random split by --seed to take");
   command.add_option("--test-fraction", test_fraction, "Share of the samples in the test part")
       ->check(proper_fraction())
@@ -172,6 +179,14 @@ Dataset DataOptions::load(const Context& context, Standardizer* applied, std::si
     // A default asks for nothing, wherever it was written down.
     if (option->count() > 0 && option->results()[0] != option->get_default_str())
       log().warn("{} means nothing for {}: its format is {}", option->get_name(), data.source, data.format);
+  }
+  if (sample > 0 && sample < data.size()) {
+    std::vector<std::size_t> rows = permutation(data.size(), context.seed, kSampleStream);
+    rows.resize(sample);
+    std::sort(rows.begin(), rows.end());
+    data = select(data, rows);
+  } else if (sample > data.size()) {
+    log().warn("--sample: {} has {} samples, and all are taken", data.source, data.size());
   }
   // The scale is the training part's, whichever part is taken: that is what a model would have seen.
   Standardizer scale;

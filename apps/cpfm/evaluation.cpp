@@ -24,7 +24,7 @@ namespace cpfm::app {
 namespace {
 
 constexpr std::uint32_t kSubsetStream = 0x6e656967, kShuffleStream = 0x73687566;  // "neig", "shuf"
-constexpr std::size_t kLabelNeighbours = 15;
+constexpr std::size_t kLabelNeighbours = 15, kPropertyNeighbours = 10;
 
 // Values of figures over runs, by name.
 class Figures {
@@ -98,7 +98,7 @@ Dataset originals_of(const std::string& source, DataOptions options, const Model
   const bool same = source == options.source;
   options.part = options.part == "test" && same ? "train" : "all";
   options.source = source;
-  if (!same) options.read.limit.reset();
+  if (!same) options.read.limit.reset(), options.sample = 0;
   Dataset originals = options.load(context);
   match_columns(originals, facts);
   return originals;
@@ -268,6 +268,12 @@ Json Evaluation::Impl::measure(FlowModel& model) {
                                                         std::min(kLabelNeighbours, data.size() - 1), true),
                                          data.labels->ids));
     }
+    for (const Property& property : data.properties) {
+      const std::vector<double> values(property.values.begin(), property.values.end());
+      if (data.size() <= kPropertyNeighbours || std::equal(values.begin() + 1, values.end(), values.begin())) continue;
+      figures.add("knn_r2." + property.name,
+                  r_squared(nearest_mean(y.view(), values, y.view(), kPropertyNeighbours, true), values));
+    }
     if (judge) {
       figures.add("label_kept", agreement(judge->network->predict(back.view()), judge->wanted));
       figures.add("label_kept_1nn", agreement(judge->nearest(back.view()), judge->wanted));
@@ -322,6 +328,8 @@ Json Evaluation::Impl::measure(FlowModel& model) {
     figures.tell(result, "label_kept_1nn", {{"judge", "1-NN"}, {"judge_accuracy", judge->nearest_accuracy}});
   }
   figures.tell(result, "knn_label", {{"k", std::min(kLabelNeighbours, data.size() - 1)}});
+  for (const Property& property : data.properties)
+    figures.tell(result, "knn_r2." + property.name, {{"k", kPropertyNeighbours}, {"property", property.name}});
   figures.tell(result, "w2_gaussian", gaussian);
   if (o.entropic) {
     Json divergence = entropic;
@@ -372,6 +380,12 @@ void print_evaluation(const Json& figures) {
     return fmt::format("  which is right on {:.4f} of the originals", number(f, "judge_accuracy"));
   });
   line("knn_label", "15-NN label", fixed("  on the map"));
+  for (const auto& [key, figure] : figures.items()) {
+    if (key.starts_with("knn_r2."))
+      line(key.c_str(), "10-NN R2", [](const Json& f) {
+        return fmt::format("  of {} on the map", printable(f["property"].get<std::string>(), 40));
+      });
+  }
   line("w2_gaussian", "W2^2 to Gaussian", floor);
   line("w2_entropic", "  as the paper has it", floor);
   line("w2_divergence", "  debiased", floor);

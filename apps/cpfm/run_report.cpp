@@ -8,8 +8,10 @@
 
 #include "base/take_rows.hpp"
 #include "base/text.hpp"
+#include "cpfm/baseline.hpp"
 #include "cpfm/html_report.hpp"
 #include "cpfm/metric.hpp"
+#include "cpfm/molecule.hpp"
 #include "cpfm/random.hpp"
 #include "cpfm/report.hpp"
 #include "map_view.hpp"
@@ -21,7 +23,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::uint32_t kShownStream = 0x73686f77;  // "show"
-constexpr std::size_t kLabelNeighbours = 15;
+constexpr std::size_t kLabelNeighbours = 15, kPropertyNeighbours = 10;
 
 // Collects the report while pictures are made, each also as a file of its own.
 class Builder {
@@ -102,6 +104,62 @@ ReportSection how_to_make_again(const Run& run, const Context& context) {
 
 std::string number(double value) { return fmt::format("{:.4g}", value); }
 
+// How much of each property the places on a map tell.
+Json neighbours_tell(const FloatMatrix& y, const Dataset& data) {
+  Json result = Json::object();
+  for (const Property& property : data.properties) {
+    const std::vector<double> values(property.values.begin(), property.values.end());
+    if (values.size() <= kPropertyNeighbours || std::equal(values.begin() + 1, values.end(), values.begin())) continue;
+    result[property.name] = r_squared(nearest_mean(y.view(), values, y.view(), kPropertyNeighbours, true), values);
+  }
+  return result;
+}
+
+// Molecules in place of the numbers that stand for them: drawn where they lie, and beside the map that t-SNE makes.
+void add_molecules(HtmlReport& report, Builder& build, Json& numbers, const Run& run, FlowModel& model,
+                   const Dataset& shown, const FloatMatrix& y, const FloatMatrix& back, const SampleOptions& sampling) {
+  constexpr std::size_t kPairs = 24, kColumns = 6, kSide = 8;
+  const std::size_t pairs = std::min({kPairs, shown.size(), back.rows()});
+  MoleculeSheetOptions sheet;
+  sheet.columns = std::min(kColumns, pairs);
+  const std::vector<std::string> returned = run.molecules->decode({back.data(), pairs, back.cols()});
+  report.sections.push_back(
+      {.heading = "Molecules there and back",
+       .text = "Rows in turn: molecules, and what comes back from their place on the map.",
+       .blocks = {build.picture(
+           "reconstructions.png",
+           molecule_sheet_png(molecule_pairs(std::span(shown.molecules).first(pairs), returned, sheet.columns), sheet),
+           1, "")}});
+  const GridBox box = box_around(run.coupling != nullptr ? run.coupling->latent.view() : y.view());
+  const FloatMatrix places = grid_places(kSide, box, y.cols());
+  const FloatMatrix points = model.generate(places.view(), sampling);
+  sheet.columns = kSide;
+  sheet.cell_width = 150;
+  sheet.cell_height = 120;
+  report.sections.push_back(
+      {.heading = "Across the map",
+       .text = fmt::format("A molecule for every place of a grid, from {:.2g} to {:.2g} across.", box.across[0],
+                           box.across[1]),
+       .blocks = {build.picture("grid.png", molecule_sheet_png(run.molecules->decode(points.view()), sheet), 1, "")}});
+  if (shown.size() < 8 || run.coupling == nullptr) return;
+  const Standardizer scale = Standardizer::fit(shown, Standardize::kZscore);
+  FloatMatrix scaled = take_rows(shown.samples.view(), some_rows(shown.size(), shown.size(), 0));
+  scale.apply(scaled.view());
+  TsneOptions options;
+  options.perplexity = std::min(options.perplexity, static_cast<double>(shown.size() - 1) / 3.5);
+  const FloatMatrix beside = tsne(scaled.view(), options, sampling.progress);
+  numbers["knn_r2"]["tsne"] = neighbours_tell(beside, shown);
+  numbers["knn_r2"]["pca"] = neighbours_tell(first_components(scaled.view(), 2), shown);
+  if (!can_draw()) return;
+  Figure maps;
+  maps.panels = {map_scatter(beside, shown, run.coupling->summary.kernel, "t-SNE of the points"),
+                 map_scatter(y, shown, run.coupling->summary.kernel, "Network")};
+  report.sections.push_back(
+      {.heading = "Beside t-SNE",
+       .text = "The same molecules where t-SNE puts the points that stand for them.",
+       .blocks = {build.picture("tsne.png", png_bytes(maps), maps.scale, fmt::format("{} molecules", shown.size()))}});
+}
+
 }  // namespace
 
 Json write_run_report(const Run& run, const TrainState& state, const Context& context) {
@@ -152,6 +210,8 @@ Json write_run_report(const Run& run, const TrainState& state, const Context& co
     numbers["w2_gaussian"] = {{"value", distance.value}, {"n", distance.n}, {"floor", distance.floor}};
   }
 
+  if (!shown.properties.empty()) numbers["knn_r2"]["network"] = neighbours_tell(y, shown);
+
   Builder build(run);
   HtmlReport report;
   report.title = printable(run.data.source, 100);
@@ -167,6 +227,7 @@ Json write_run_report(const Run& run, const TrainState& state, const Context& co
   } else if (can_draw()) {
     const FloatMatrix all = run.coupling->embed_all(run.coupled(), false, context.seed);
     const FloatMatrix plan = take_rows(all.view(), rows);
+    if (!shown.properties.empty()) numbers["knn_r2"]["coupling"] = neighbours_tell(plan, shown);
     Figure maps;
     maps.panels = {map_scatter(plan, shown, coupled->kernel, "Coupling (stage 1)"),
                    map_scatter(y, shown, coupled->kernel, "Network (stage 2)")};
@@ -199,7 +260,8 @@ Json write_run_report(const Run& run, const TrainState& state, const Context& co
              facts.latent_dim > 1 ? fmt::format(" and from {:.2g} to {:.2g} upwards", box.up[0], box.up[1]) : ""),
          .blocks = {build.picture("grid.png", png_grid_bytes(generated.view(), *facts.image, grid), 1, "")}});
   }
-  if (!facts.image) {
+  if (run.molecules != nullptr) add_molecules(report, build, numbers, run, *model, shown, y, back, sampling);
+  if (!facts.image && run.molecules == nullptr) {
     constexpr std::size_t kMostRows = 40;
     const std::vector<double> explained = explained_variance(originals, back.view());
     ReportTable table;
@@ -246,6 +308,12 @@ Json write_run_report(const Run& run, const TrainState& state, const Context& co
                      numbers["label_kept"]["value"].get<double>(), most_back));
     fact(fmt::format("{}-NN label on the map", numbers["knn_label"]["k"].get<std::size_t>()).c_str(),
          fmt::format("{:.3f}", numbers["knn_label"]["value"].get<double>()));
+  }
+  const Json maps = numbers.value("knn_r2", Json::object());
+  for (const auto& [map, told] : maps.items()) {
+    for (const auto& [property, share] : told.items())
+      fact(fmt::format("10-NN R² of {}, {}", printable(property, 60), map).c_str(),
+           fmt::format("{:.3f}", share.get<double>()));
   }
   if (numbers.contains("w2_gaussian")) {
     const Json& w2 = numbers["w2_gaussian"];

@@ -69,6 +69,9 @@ enum class TsneMethod {
 };
 inline constexpr std::size_t kMostExactTsne = 2000;
 
+// The leading d principal components of `x`, each row less the mean: the linear map to compare with. 1 ≤ d ≤ columns.
+FloatMatrix first_components(MatrixView<const float> x, std::size_t d, Progress* progress = nullptr);
+
 struct TsneOptions {
   double perplexity = 30;      // effective number of neighbours; above 1 and below (n - 1) / 3
   int iterations = 1000;       // from 1

@@ -131,6 +131,16 @@ double continuity(MatrixView<const float> x, MatrixView<const float> y, std::siz
 std::vector<double> coverage(std::span<const double> places, MatrixView<const double> draws,
                              std::span<const double> levels);
 
+// For every row of `queries` the mean of `values` over the k nearest rows of `reference`; with `leave_one_out` the
+// queries are the reference itself, and no row counts for itself. `values` has one entry per row of the reference, k is
+// from 1 to its rows (one less with leave_one_out), else cpfm::Error. O(rows · queries) time.
+std::vector<double> nearest_mean(MatrixView<const float> reference, std::span<const double> values,
+                                 MatrixView<const float> queries, std::size_t k, bool leave_one_out = false);
+// Share of the variance of `actual` that `predicted` explains: 1 is all of it, 0 no more than the mean does.
+double r_squared(std::span<const double> predicted, std::span<const double> actual);
+// Spearman's: 1 where both rise together, -1 where one falls, 0 where one does neither.
+double rank_correlation(std::span<const double> a, std::span<const double> b);
+
 // For every row of `queries` the majority label among the k nearest rows of `reference` by Euclidean distance. Rows
 // labelled -1 are no neighbours. Of equally near rows the earlier one is nearer; of classes with equally many votes the
 // one with the nearest member wins. With `leave_one_out` the queries are the reference itself, and no row votes for its

@@ -3,10 +3,14 @@
 // thousands of rows: subspace iteration with some vectors to spare, which costs a product per step.
 #include "baseline/principal_components.hpp"
 
+#include <fmt/format.h>
+
 #include <Eigen/Dense>
 #include <algorithm>
 
 #include "base/memory.hpp"
+#include "cpfm/baseline.hpp"
+#include "cpfm/error.hpp"
 #include "cpfm/interrupt.hpp"
 #include "cpfm/parallel.hpp"
 #include "cpfm/random.hpp"
@@ -147,6 +151,32 @@ PrincipalComponents principal_components(std::size_t n, std::size_t width, std::
   make_signs_definite(result.vectors);
   if (progress != nullptr) progress->finish();
   return result;
+}
+
+FloatMatrix first_components(MatrixView<const float> x, std::size_t d, Progress* progress) {
+  if (x.rows < 2 || d < 1 || d > std::min(x.rows, x.cols))
+    throw Error("d", fmt::format("{} components of {} x {} numbers", d, x.rows, x.cols), "1 to the columns");
+  const PrincipalComponents found = principal_components(
+      x.rows, x.cols, d,
+      [&](std::size_t begin, Eigen::Ref<Eigen::MatrixXd> block) {
+        for (Eigen::Index i = 0; i < block.rows(); ++i) {
+          for (Eigen::Index k = 0; k < block.cols(); ++k)
+            block(i, k) = x(begin + static_cast<std::size_t>(i), static_cast<std::size_t>(k));
+        }
+      },
+      progress);
+  FloatMatrix places(x.rows, d);
+  for (std::size_t i = 0; i < x.rows; ++i) {
+    for (std::size_t c = 0; c < d; ++c) {
+      double sum = 0;
+      for (std::size_t k = 0; k < x.cols; ++k) {
+        const auto row = static_cast<Eigen::Index>(k);
+        sum += (x(i, k) - found.mean(row)) * found.vectors(row, static_cast<Eigen::Index>(c));
+      }
+      places(i, c) = static_cast<float>(sum);
+    }
+  }
+  return places;
 }
 
 }  // namespace cpfm

@@ -299,7 +299,10 @@ class SequenceTraining {
     if (shape.features > 0) features_ = to_tensor(data.features).to(device_);
     if (shape.targets > 0) targets_ = to_tensor(data.targets).to(device_);
     count_ = data.symbols.rows;
-    batch_ = std::min<std::size_t>(static_cast<std::size_t>(options.batch), count_);
+    // Few sequences want small batches: there have to be some steps in a pass over them.
+    constexpr std::size_t kStepsAtLeast = 10, kLeastBatch = 8;
+    batch_ = std::min(static_cast<std::size_t>(options.batch), std::max(kLeastBatch, count_ / kStepsAtLeast));
+    batch_ = std::min(batch_, count_);
     steps_per_epoch_ = count_ / batch_;
   }
 

@@ -1,0 +1,182 @@
+#include "molecule_evaluation.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/text.hpp"
+#include "cpfm/error.hpp"
+#include "cpfm/fingerprint_regressor.hpp"
+#include "cpfm/metric.hpp"
+#include "cpfm/molecule.hpp"
+#include "molecule_output.hpp"
+#include "molecules.hpp"
+
+namespace cpfm::app {
+namespace {
+
+constexpr std::size_t kNeighbours = 10;
+
+std::vector<double> values_of(const Property& property) { return {property.values.begin(), property.values.end()}; }
+
+// Share of the symbols of each string, the end too, that the other has in the same place.
+double same_symbols(const std::vector<std::string>& wanted, const std::vector<std::string>& found) {
+  std::size_t same = 0, all = 0;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const std::vector<std::string> a = split_selfies(wanted[i]), b = split_selfies(found[i]);
+    for (std::size_t k = 0; k < a.size(); ++k) same += k < b.size() && a[k] == b[k] ? 1 : 0;
+    same += a.size() == b.size() ? 1 : 0;
+    all += a.size() + 1;
+  }
+  return static_cast<double>(same) / static_cast<double>(all);
+}
+
+// The molecules of points, and which of the points have one.
+struct Decoded {
+  std::vector<std::string> smiles;
+  std::vector<std::size_t> rows;
+};
+Decoded decode(const MoleculeCoder& coder, const FloatMatrix& points) {
+  Decoded decoded;
+  std::vector<std::string> all = coder.decode(points.view());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (all[i].empty()) continue;
+    decoded.rows.push_back(i);
+    decoded.smiles.push_back(std::move(all[i]));
+  }
+  return decoded;
+}
+
+// Places on which a property rises step by step, near each other: of the molecules of each step of equally many, the
+// one that is nearest to the place before; at first the one in the middle.
+FloatMatrix rising_path(const FloatMatrix& places, const std::vector<double>& values, std::size_t steps) {
+  std::vector<std::size_t> order(values.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
+  FloatMatrix path(steps, places.cols());
+  std::vector<float> before(places.cols(), 0);
+  const std::size_t each = order.size() / steps;
+  for (std::size_t c = 0; c < places.cols(); ++c) {
+    for (std::size_t k = 0; k < each; ++k) before[c] += places(order[k], c) / static_cast<float>(each);
+  }
+  for (std::size_t s = 0; s < steps; ++s) {
+    std::size_t best = order[s * each];
+    double least = -1;
+    for (std::size_t k = s * each; k < (s + 1) * each; ++k) {
+      double distance = 0;
+      for (std::size_t c = 0; c < places.cols(); ++c)
+        distance += (places(order[k], c) - before[c]) * (places(order[k], c) - before[c]);
+      if (least < 0 || distance < least) least = distance, best = order[k];
+    }
+    for (std::size_t c = 0; c < places.cols(); ++c) path(s, c) = before[c] = places(best, c);
+  }
+  return path;
+}
+
+}  // namespace
+
+Json evaluate_molecules(const MoleculeEvaluation& e) {
+  Json result;
+  // The autoencoder alone.
+  const std::vector<std::string> again = e.coder.decode(e.points.samples.view());
+  std::vector<std::string> strings;
+  std::size_t same = 0;
+  for (std::size_t i = 0; i < again.size(); ++i) {
+    strings.push_back(smiles_to_selfies(e.points.molecules[i]));
+    same += !again[i].empty() && again[i] == canonical_smiles(e.points.molecules[i]) ? 1 : 0;
+  }
+  result["autoencoder"] = {{"same", static_cast<double>(same) / static_cast<double>(again.size())},
+                           {"symbols", same_symbols(strings, e.coder.decode_selfies(e.points.samples.view()))}};
+  // To the plane and back.
+  const FloatMatrix y = e.model.embed(e.points.samples.view(), 1, e.sampling);
+  const FloatMatrix back = e.model.generate(y.view(), e.sampling);
+  result["back"] = ReconstructedMolecules(e.coder, e.points, y, back).numbers();
+  result["generated"] = GeneratedMolecules(e.coder, y, back).numbers();
+  result["generated"]["n"] = y.rows();
+  return result;
+}
+
+Json judge_molecules(const MoleculeEvaluation& e, const Dataset& known) {
+  if (known.properties.empty() || e.points.properties.empty())
+    throw Error("--judge", "there is no property to judge", "--property names it");
+  constexpr std::size_t kSteps = 12, kEach = 32;
+  if (known.size() < 2 * kSteps)
+    throw Error("--judge", fmt::format("{} has {} molecules", known.source, known.size()),
+                fmt::format("at least {}", 2 * kSteps));
+  const Property& property = known.properties.front();
+  const std::vector<double> learned = values_of(property), actual = values_of(e.points.properties.front());
+  const FingerprintRegressor judge(morgan_fingerprints(known.molecules), learned);
+  Json result{{"property", property.name},
+              {"judge_r2", r_squared(judge.predict(morgan_fingerprints(e.points.molecules)), actual)}};
+  // Places mean what the molecules around them have.
+  const FloatMatrix points = e.coder.encode(known);
+  const FloatMatrix known_places = e.model.embed(points.view(), 1, e.sampling);
+  const FloatMatrix y = e.model.embed(e.points.samples.view(), 1, e.sampling);
+  const std::vector<double> meant = nearest_mean(known_places.view(), learned, y.view(), kNeighbours);
+  result["unseen_r2"] = r_squared(meant, actual);
+  const Decoded made = decode(e.coder, e.model.generate(y.view(), e.sampling));
+  std::vector<double> wanted;
+  for (const std::size_t row : made.rows) wanted.push_back(meant[row]);
+  const std::vector<double> judged = judge.predict(morgan_fingerprints(made.smiles));
+  result["generated_r2"] = r_squared(judged, wanted);
+  result["generated_rank_correlation"] = rank_correlation(judged, wanted);
+  // Along a path on which it rises.
+  const FloatMatrix path = rising_path(known_places, learned, kSteps);
+  FloatMatrix places(kSteps * kEach, path.cols());
+  for (std::size_t i = 0; i < places.rows(); ++i)
+    std::copy_n(path.row(i / kEach).data(), path.cols(), places.row(i).data());
+  const Decoded along = decode(e.coder, e.model.generate(places.view(), e.sampling));
+  const std::vector<double> said = judge.predict(morgan_fingerprints(along.smiles));
+  std::vector<double> sums(kSteps), counts(kSteps), steps, step_of;
+  for (std::size_t k = 0; k < said.size(); ++k) {
+    const std::size_t step = along.rows[k] / kEach;
+    sums[step] += said[k];
+    counts[step] += 1;
+    step_of.push_back(static_cast<double>(step));
+  }
+  std::vector<double> means;
+  Json shown = Json::array();
+  for (std::size_t s = 0; s < kSteps; ++s) {
+    if (counts[s] == 0) continue;
+    steps.push_back(static_cast<double>(s));
+    means.push_back(sums[s] / counts[s]);
+    shown.push_back(
+        {{"place", std::vector<float>(path.row(s).begin(), path.row(s).end())}, {"predicted", means.back()}});
+  }
+  result["path"] = {{"rank_correlation", rank_correlation(steps, means)},
+                    {"rank_correlation_of_all", rank_correlation(step_of, said)},
+                    {"each", kEach},
+                    {"steps", shown}};
+  return result;
+}
+
+void print_molecules(const Json& figures) {
+  const auto number = [](const Json& of, const char* key) { return of[key].get<double>(); };
+  const auto line = [](const char* what, const std::string& text) { fmt::print("  {:<19} {}\n", what, text); };
+  const Json &autoencoder = figures["autoencoder"], &back = figures["back"], &made = figures["generated"];
+  line("autoencoder", fmt::format("{:.1f} % of the molecules come back the same, {:.1f} % of the symbols",
+                                  100 * number(autoencoder, "same"), 100 * number(autoencoder, "symbols")));
+  line("there and back",
+       fmt::format("{:.1f} % the same; Tanimoto {:.3f} (two at random {:.3f}), shared atoms {:.3f} "
+                   "({:.3f})",
+                   100 * number(back, "same"), number(back, "tanimoto"), back.value("tanimoto_random", 0.0),
+                   number(back, "shared_atoms"), back.value("shared_atoms_random", 0.0)));
+  line("generated", fmt::format("{:.1f} % valid, {:.1f} % of these different, {:.1f} % new; nearest known {:.3f}",
+                                100 * number(made, "valid"), 100 * number(made, "unique"), 100 * number(made, "novel"),
+                                number(made, "nearest_tanimoto")));
+  if (!figures.contains("judge")) return;
+  const Json& judge = figures["judge"];
+  const std::string name = printable(judge["property"].get<std::string>(), 40);
+  line("judge", fmt::format("{} by fingerprints, R2 {:.3f} on these molecules", name, number(judge, "judge_r2")));
+  line("place", fmt::format("says {} with R2 {:.3f}, by the 10 nearest of the judge's molecules", name,
+                            number(judge, "unseen_r2")));
+  line("generated there", fmt::format("{} judged beside that of the place: R2 {:.3f}, rank correlation {:.3f}", name,
+                                      number(judge, "generated_r2"), number(judge, "generated_rank_correlation")));
+  line("along a path",
+       fmt::format("of rising {}: rank correlation {:.3f}, from {:.2f} to {:.2f}", name,
+                   number(judge["path"], "rank_correlation"), judge["path"]["steps"].front()["predicted"].get<double>(),
+                   judge["path"]["steps"].back()["predicted"].get<double>()));
+}
+
+}  // namespace cpfm::app

@@ -1,0 +1,163 @@
+// Molecules through the program: from SMILES to a model, a map and back to molecules.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "support/program.hpp"
+
+// As in flow_commands_test.cpp.
+#if !CPFM_SANITIZED && CPFM_HAS_RDKIT
+namespace cpfm::test {
+namespace {
+namespace fs = std::filesystem;
+
+// A tiny model of eighty small molecules, made once; the property counts their oxygens.
+class MoleculeCommands : public ::testing::Test {
+ protected:
+  static Outcome run_cpfm(std::vector<std::string> words, const RunOptions& options = {}) {
+    words.insert(words.end(), {"--threads", "1"});
+    return test::run_cpfm(words, options);
+  }
+  static void SetUpTestSuite() {
+    dir_ = new TempDir;
+    std::string table = "smiles,polarity\n", unseen = "smiles,polarity\n";
+    for (int a = 1; a <= 5; ++a) {
+      for (int b = 0; b < 4; ++b) {
+        for (const char* end : {"", "O", "N", "C(=O)O"}) {
+          const std::string smiles = std::string(static_cast<std::size_t>(a), 'C') +
+                                     (b > 0 ? "O" + std::string(static_cast<std::size_t>(b), 'C') : "") + end;
+          const auto oxygens = std::count(smiles.begin(), smiles.end(), 'O');
+          (b == 3 ? unseen : table) += fmt::format("{},{}\n", smiles, static_cast<double>(oxygens) + 0.01 * a);
+        }
+      }
+    }
+    fs::create_directory(*dir_ / "data");
+    write_bytes(*dir_ / "data/qm9.csv", table + unseen.substr(unseen.find('\n') + 1));
+    write_bytes(*dir_ / "train.csv", table);
+    write_bytes(*dir_ / "unseen.csv", unseen);
+    const Outcome made = run_cpfm(fit_words("run", {}));
+    ASSERT_EQ(made.exit_code, 0) << made.err;
+    made_ = made.json();
+  }
+  static void TearDownTestSuite() {
+    delete dir_;
+    dir_ = nullptr;
+  }
+  static std::string path(const std::string& name) { return (*dir_ / name).string(); }
+  static std::vector<std::string> fit_words(const std::string& run, const std::vector<std::string>& more) {
+    std::vector<std::string> words{"fit",
+                                   path("train.csv"),
+                                   "--property",
+                                   "polarity",
+                                   "--kernel",
+                                   "0.5*tanimoto+0.5*property(polarity, form=exp)",
+                                   "-o",
+                                   path(run),
+                                   "--starts",
+                                   "1",
+                                   "--encoder-epochs",
+                                   "3",
+                                   "--encoder-hidden",
+                                   "16",
+                                   "--encoder-dim",
+                                   "6",
+                                   "--steps",
+                                   "8",
+                                   "--device",
+                                   "cpu",
+                                   "--json",
+                                   "--quiet"};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+
+  static TempDir* dir_;
+  static nlohmann::json made_;
+};
+TempDir* MoleculeCommands::dir_ = nullptr;
+nlohmann::json MoleculeCommands::made_;
+
+TEST_F(MoleculeCommands, FitWritesAModelWithItsAutoencoderAndDrawsMolecules) {
+  for (const char* file :
+       {"model.cpfm", "coupling.cpfm", "molecules.cpfm", "report.html", "reconstructions.png", "grid.png", "tsne.png"})
+    EXPECT_TRUE(fs::exists(*dir_ / "run" / file)) << file;
+  EXPECT_FALSE(fs::exists(*dir_ / "run/molecules.cpfm.partial"));
+  for (const char* map : {"coupling", "network", "tsne", "pca"})
+    EXPECT_TRUE(made_["knn_r2"][map].contains("polarity")) << map;
+  EXPECT_CONTAINS(run_cpfm({"info", path("run/model.cpfm")}).out, "sequence_vae");
+}
+
+TEST_F(MoleculeCommands, MoleculesGoInAndOut) {
+  const Outcome placed = run_cpfm({"embed", path("run"), path("unseen.csv"), "-o", path("y.csv"), "--json"});
+  ASSERT_EQ(placed.exit_code, 0) << placed.err;
+  EXPECT_EQ(placed.json()["dim"], 2);
+  const std::string places = read_bytes(*dir_ / "y.csv");
+  EXPECT_CONTAINS(places, "smiles,");
+  EXPECT_CONTAINS(places, "COCCCC(=O)O");
+  const Outcome made = run_cpfm({"generate", path("run"), "--y", path("y.csv"), "-o", path("made.csv"), "--png",
+                                 path("made.png"), "--svg", path("made.svg"), "--json"});
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  EXPECT_EQ(made.json()["n"], 20);
+  EXPECT_LE(made.json()["valid"].get<double>(), 1);
+  EXPECT_CONTAINS(read_bytes(*dir_ / "made.csv"), "smiles,y1,y2,in_training,nearest,tanimoto");
+  EXPECT_EQ(read_bytes(*dir_ / "made.png").substr(1, 3), "PNG");
+  EXPECT_CONTAINS(read_bytes(*dir_ / "made.svg"), "<svg");
+  for (const char* file : {"at.smi", "at.sdf"}) {
+    const Outcome at = run_cpfm({"generate", path("run"), "--at", "0,0", "--each", "3", "-o", path(file)});
+    ASSERT_EQ(at.exit_code, 0) << at.err;
+    EXPECT_CONTAINS(at.out, "3 molecules");
+  }
+  const Outcome back = run_cpfm(
+      {"reconstruct", path("run"), path("unseen.csv"), "-o", path("back.csv"), "--png", path("back.png"), "--json"});
+  ASSERT_EQ(back.exit_code, 0) << back.err;
+  EXPECT_TRUE(back.json().contains("tanimoto_random"));
+  EXPECT_CONTAINS(read_bytes(*dir_ / "back.csv"), "smiles,back,tanimoto,shared_atoms");
+}
+
+TEST_F(MoleculeCommands, EvaluateTellsWhatIsKeptAndAsksAJudge) {
+  const Outcome outcome = run_cpfm({"evaluate", path("run"), path("unseen.csv"), "--property", "polarity", "--judge",
+                                    path("train.csv"), "--runs", "1", "-o", path("figures.json"), "--json"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const auto molecules = outcome.json()["molecules"];
+  EXPECT_TRUE(molecules["autoencoder"].contains("same"));
+  EXPECT_TRUE(molecules["back"].contains("shared_atoms"));
+  EXPECT_GT(molecules["judge"]["judge_r2"].get<double>(), 0.5);  // oxygens are bits
+  EXPECT_TRUE(molecules["judge"]["path"].contains("rank_correlation"));
+  EXPECT_TRUE(outcome.json().contains("knn_r2.polarity"));
+  EXPECT_CONTAINS(read_bytes(*dir_ / "figures.json"), "judge_r2");
+}
+
+TEST_F(MoleculeCommands, ResumingWithAnotherAutoencoderIsRefused) {
+  expect_refused(run_cpfm(fit_words("run", {"--encoder-beta", "0.2", "--steps", "9", "--resume"})), "other options");
+  const Outcome more = run_cpfm(fit_words("run", {"--steps", "9", "--resume"}));
+  ASSERT_EQ(more.exit_code, 0) << more.err;
+  EXPECT_EQ(more.json()["steps"], 9);
+}
+
+TEST_F(MoleculeCommands, OtherKindsOfDataAreRefused) {
+  expect_refused(run_cpfm({"embed", path("run"), "digits", "-o", path("n.csv")}), "holds no molecules");
+  expect_refused(run_cpfm({"fit", "digits", "-o", path("n"), "--encoder-epochs", "3"}), "not molecules");
+  expect_refused(run_cpfm({"generate", path("run"), "--at", "0,0", "-o", path("n.txt")}), ".smi");
+  expect_refused(run_cpfm({"compare", path("train.csv"), "-o", path("n")}), "molecules");
+}
+
+TEST_F(MoleculeCommands, ReproduceQm9Quick) {
+  const Outcome outcome = run_cpfm({"reproduce", "qm9", "--quick", "--data", path("data"), "-o", path("qm9"), "--steps",
+                                    "20", "--runs", "1", "--json", "--quiet"});
+  // Its property is the dipole, which these have not.
+  expect_refused(outcome, "mu");
+  std::string table = read_bytes(*dir_ / "data/qm9.csv");
+  table.replace(table.find("polarity"), 8, "mu");
+  write_bytes(*dir_ / "data/qm9.csv", table);
+  const Outcome again = run_cpfm({"reproduce", "qm9", "--quick", "--data", path("data"), "-o", path("qm9"), "--steps",
+                                  "20", "--runs", "1", "--json", "--quiet"});
+  ASSERT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_TRUE(again.json()["molecules"].contains("judge"));
+  EXPECT_TRUE(fs::exists(*dir_ / "qm9/report.html"));
+  EXPECT_TRUE(fs::exists(*dir_ / "qm9/evaluation.json"));
+}
+
+}  // namespace
+}  // namespace cpfm::test
+#endif
