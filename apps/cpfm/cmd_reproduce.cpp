@@ -2,8 +2,11 @@
 // what runs; the files are part of the program.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
+#include <cstdio>
 #include <filesystem>
+#include <optional>
 
 #include "base/text.hpp"
 #include "cli.hpp"
@@ -111,6 +114,26 @@ std::vector<std::string> words_of(const char* section, const Settings& settings,
   return words;
 }
 
+// While it lives, what is printed goes where messages go.
+class OutputAside {
+ public:
+  OutputAside() {
+    std::fflush(stdout);
+    kept_ = dup(STDOUT_FILENO);
+    dup2(STDERR_FILENO, STDOUT_FILENO);
+  }
+  ~OutputAside() {
+    std::fflush(stdout);
+    dup2(kept_, STDOUT_FILENO);
+    close(kept_);
+  }
+  OutputAside(const OutputAside&) = delete;
+  OutputAside& operator=(const OutputAside&) = delete;
+
+ private:
+  int kept_ = -1;
+};
+
 void run_command(std::vector<std::string> words, const Context& context) {
   if (context.json) words.insert(words.begin(), "--json");
   if (context.quiet) words.insert(words.begin(), "--quiet");
@@ -175,8 +198,9 @@ void add_reproduce_command(CLI::App& app, Context& context) {
     if (!fs::exists(folder / "report.html")) {
       if (fs::exists(folder)) fit.push_back("--resume");
       Context told = context;
-      told.json = false;  // one object is printed, that of the figures
-      told.quiet = context.quiet || context.json;
+      told.json = false;
+      const std::optional<OutputAside> aside =
+          context.json ? std::optional<OutputAside>(std::in_place) : std::nullopt;  // one object is printed
       run_command(fit, told);
     }
     evaluate.insert(evaluate.begin() + 1, (folder / "model.cpfm").string());

@@ -36,7 +36,7 @@ class MoleculeCommands : public ::testing::Test {
     write_bytes(*dir_ / "data/qm9.csv", table + unseen.substr(unseen.find('\n') + 1));
     write_bytes(*dir_ / "train.csv", table);
     write_bytes(*dir_ / "unseen.csv", unseen);
-    const Outcome made = run_cpfm(fit_words("run", {}));
+    const Outcome made = run_cpfm(fit_words("run", {"--steps", "8"}));
     ASSERT_EQ(made.exit_code, 0) << made.err;
     made_ = made.json();
   }
@@ -62,8 +62,6 @@ class MoleculeCommands : public ::testing::Test {
                                    "16",
                                    "--encoder-dim",
                                    "6",
-                                   "--steps",
-                                   "8",
                                    "--device",
                                    "cpu",
                                    "--json",
