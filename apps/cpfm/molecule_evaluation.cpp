@@ -48,6 +48,21 @@ Decoded decode(const MoleculeCoder& coder, const FloatMatrix& points) {
   return decoded;
 }
 
+// Where the model puts each sample on average.
+FloatMatrix mean_places(FlowModel& model, MatrixView<const float> samples, const SampleOptions& sampling) {
+  constexpr std::size_t kDraws = 16;
+  const FloatMatrix draws = model.embed(samples, kDraws, sampling);
+  FloatMatrix places(samples.rows, draws.cols());
+  for (std::size_t i = 0; i < places.rows(); ++i) {
+    for (std::size_t c = 0; c < places.cols(); ++c) {
+      double sum = 0;
+      for (std::size_t k = 0; k < kDraws; ++k) sum += draws(i * kDraws + k, c);
+      places(i, c) = static_cast<float>(sum / kDraws);
+    }
+  }
+  return places;
+}
+
 // Places on which a property rises step by step, near each other: of the molecules of each step of equally many, the
 // one that is nearest to the place before; at first the one in the middle.
 FloatMatrix rising_path(const FloatMatrix& places, const std::vector<double>& values, std::size_t steps) {
@@ -111,8 +126,8 @@ Json judge_molecules(const MoleculeEvaluation& e, const Dataset& known) {
               {"judge_r2", r_squared(judge.predict(morgan_fingerprints(e.points.molecules)), actual)}};
   // Places mean what the molecules around them have.
   const FloatMatrix points = e.coder.encode(known);
-  const FloatMatrix known_places = e.model.embed(points.view(), 1, e.sampling);
-  const FloatMatrix y = e.model.embed(e.points.samples.view(), 1, e.sampling);
+  const FloatMatrix known_places = mean_places(e.model, points.view(), e.sampling);
+  const FloatMatrix y = mean_places(e.model, e.points.samples.view(), e.sampling);
   const std::vector<double> meant = nearest_mean(known_places.view(), learned, y.view(), kNeighbours);
   result["unseen_r2"] = r_squared(meant, actual);
   const Decoded made = decode(e.coder, e.model.generate(y.view(), e.sampling));
