@@ -26,8 +26,8 @@ enum class OnBadRow { kError, kSkip };
 
 struct MoleculeReadOptions {
   // Labels, properties, limit, fewest, header and progress, with the meaning they have there; properties and labels are
-  // columns of a table, data fields of an SDF, or files with one value per row. The limit counts rows, bad ones too. The
-  // rest means nothing for molecules.
+  // columns of a table, data fields of an SDF, or files with one value per row. The limit counts rows, bad ones too.
+  // The rest means nothing for molecules.
   ReadOptions read;
   // The column of SMILES of a table, by name or by number from 1. Empty: the one called smiles in any case, else
   // canonical_smiles.
@@ -49,10 +49,10 @@ struct MoleculesRead {
   std::vector<BadRow> skipped;
 };
 
-// Reads molecules from a table with a column of SMILES (any name, "-" for stdin), from .smi (SMILES and an optional name
-// a line) or from .sdf, gzipped or not. The samples are the Morgan fingerprints as 0 and 1, n × 2048; Dataset::molecules
-// holds the SMILES as the file has them (RDKit's of an SDF) and sample_names the names of .smi and .sdf where every
-// molecule has one.
+// Reads molecules from a table with a column of SMILES (any name, "-" for stdin), from .smi (SMILES and an optional
+// name a line) or from .sdf, gzipped or not. The samples are the Morgan fingerprints as 0 and 1, n × 2048;
+// Dataset::molecules holds the SMILES as the file has them (RDKit's of an SDF) and sample_names the names of .smi and
+// .sdf where every molecule has one.
 MoleculesRead read_molecules(const std::string& source, const MoleculeReadOptions& options = {});
 
 // Whether `source` is to be read by read_molecules() and not by read_dataset(): it ends in .smi or .sdf, a column of
