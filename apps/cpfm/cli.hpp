@@ -35,6 +35,7 @@ struct DataOptions {
   std::string source;
   ReadOptions read;
   std::string smiles, on_bad_row = "error";
+  bool as_selfies = false;  // molecules are to be written as SELFIES
   std::string standardize = "none", part = "all";
   double test_fraction = 0.2;
   std::size_t sample = 0;  // 0: all

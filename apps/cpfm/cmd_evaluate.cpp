@@ -2,6 +2,9 @@
 // beside every figure that has one.
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "base/log.hpp"
 #include "base/text.hpp"
 #include "checks.hpp"
 #include "cli.hpp"
@@ -13,6 +16,22 @@
 #include "whole_file.hpp"
 
 namespace cpfm::app {
+namespace {
+
+// Before anything is measured.
+void check_molecule_judge(const std::string& judge, const DataOptions& options, const Dataset& data) {
+  if (judge.empty()) return;
+  if (data.properties.empty())
+    throw Error("--judge", "of molecules it judges a property, and none is named", "--property NAME names it");
+  const std::vector<float>& values = data.properties.front().values;
+  if (std::equal(values.begin() + 1, values.end(), values.begin()))
+    throw Error(data.source, fmt::format("{} is the same for all", printable(data.properties.front().name)),
+                "there is nothing to judge");
+  if (judge == options.source && options.part != "test")
+    log().warn("--judge: {} is what is measured, too, and the judge knows it; --part test keeps them apart", judge);
+}
+
+}  // namespace
 
 void add_evaluate_command(CLI::App& app, Context& context) {
   auto* command = app.add_subcommand("evaluate", "Measure a model on data: labels kept, neighbours, errors, the law");
@@ -27,6 +46,7 @@ void add_evaluate_command(CLI::App& app, Context& context) {
   const auto data_options = std::make_shared<DataOptions>();
   const auto sample = std::make_shared<SampleArguments>();
   add_model_argument(*command, *model_file);
+  data_options->as_selfies = true;
   data_options->add_unscaled_to(*command);
   arguments->add_to(*command);
   const auto output = std::make_shared<std::string>();
@@ -45,13 +65,16 @@ void add_evaluate_command(CLI::App& app, Context& context) {
     Dataset data = samples_for(coder, data_options->load(context));
     match_columns(data, model->facts());
     EvaluationArguments general = *arguments;
-    if (coder && !data.labels) general.judge_data.clear();  // a judge of a property is another one
+    if (coder) {
+      general.judge_data.clear();  // a judge of a property is another one
+      check_molecule_judge(arguments->judge_data, *data_options, data);
+    }
     Json figures = Evaluation(data, model->facts(), general, *data_options, *sample, context).measure(*model);
     if (coder) {
       const auto progress = context.progress();
       const MoleculeEvaluation molecules{*model, *coder, data, sample->resolve(context, progress.get())};
       figures["molecules"] = evaluate_molecules(molecules);
-      if (!arguments->judge_data.empty() && !data.properties.empty()) {
+      if (!arguments->judge_data.empty()) {
         DataOptions of_judge = *data_options;
         of_judge.source = arguments->judge_data;
         // Of the same molecules it may see what is not evaluated.

@@ -13,6 +13,7 @@
 #include "config.hpp"
 #include "cpfm/error.hpp"
 #include "experiments.hpp"
+#include "whole_file.hpp"
 
 namespace cpfm::app {
 namespace fs = std::filesystem;
@@ -194,9 +195,16 @@ void add_reproduce_command(CLI::App& app, Context& context) {
       words->insert(words->end(), {"--output", folder.string()});
     }
     if (!compare.empty()) return run_command(compare, context);
-    // What is fitted stays fitted.
+    // What is fitted stays fitted, if it is what is asked for.
+    const std::string asked = fmt::format("seed {}: {}\n", context.seed, fmt::join(fit, " "));
+    const fs::path noted = folder / "experiment.txt";
+    if (const std::string before = content_of(noted); !before.empty() && before != asked)
+      throw Error("--output", fmt::format("{} holds a run with other options or another seed", folder.string()),
+                  "name another folder");
     if (!fs::exists(folder / "report.html")) {
-      if (fs::exists(folder)) fit.push_back("--resume");
+      if (fs::exists(folder / "config.toml")) fit.push_back("--resume");
+      fs::create_directories(folder);
+      write_whole(noted, asked);
       Context told = context;
       told.json = false;
       const std::optional<OutputAside> aside =

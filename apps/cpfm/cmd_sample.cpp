@@ -136,6 +136,7 @@ void add_embed_command(CLI::App& app, Context& context) {
   const auto sample = std::make_shared<SampleArguments>();
   add_model_argument(*command, o->model);
   data_options->read.fewest = 1;
+  data_options->as_selfies = true;
   data_options->add_unscaled_to(*command);
   command->add_option("-o,--output", o->out, "File to write: .npy, or .csv")->required()->option_text("FILE REQUIRED");
   auto* draws = command->add_option("--draws", o->draws, "Draws for each sample: the result is n x K x d")
@@ -242,7 +243,8 @@ void add_generate_command(CLI::App& app, Context& context) {
   command->callback([=, &context] {
     const auto model = open_model(o->model, sample->device);
     const auto coder = coder_in(o->model, sample->device);
-    check_output_files(coder.has_value(), o->out, o->png, o->svg);
+    const OutputFiles files{o->out, o->png, o->svg};
+    check_output_files(model->facts(), coder.has_value(), false, files);
     if ((o->grid > 0 ? 1 : 0) + (o->y.empty() ? 0 : 1) + (o->at.empty() ? 0 : 1) != 1)
       throw Error("--y, --at, --grid", "exactly one of them says where", "as in --grid 10");
     const ModelFacts& facts = model->facts();
@@ -262,6 +264,7 @@ void add_generate_command(CLI::App& app, Context& context) {
       }
       columns = o->each > 1 ? o->each : 0;
     }
+    if (coder) check_drawing(files, places.rows() * o->each);
     FloatMatrix y(places.rows() * o->each, places.cols());
     for (std::size_t i = 0; i < y.rows(); ++i)
       std::copy_n(places.row(i / o->each).data(), places.cols(), y.row(i).data());
@@ -302,6 +305,7 @@ void add_reconstruct_command(CLI::App& app, Context& context) {
   const auto sample = std::make_shared<SampleArguments>();
   add_model_argument(*command, o->model);
   data_options->read.fewest = 1;
+  data_options->as_selfies = true;
   data_options->add_unscaled_to(*command);
   command
       ->add_option("-o,--output", o->out,
@@ -318,7 +322,7 @@ void add_reconstruct_command(CLI::App& app, Context& context) {
   command->callback([=, &context] {
     const auto model = open_model(o->model, sample->device);
     const auto coder = coder_in(o->model, sample->device);
-    check_output_files(coder.has_value(), o->out, o->png, o->svg);
+    check_output_files(model->facts(), coder.has_value(), true, {o->out, o->png, o->svg});
     Dataset data = samples_for(coder, data_options->load(context));
     match_columns(data, model->facts());
     const auto progress = context.progress();

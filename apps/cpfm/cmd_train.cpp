@@ -78,9 +78,11 @@ void add_train_command(CLI::App& app, Context& context) {
     Coupling coupling = Coupling::load(*coupling_file);
     Standardizer applied;
     const Dataset data = data_options->load(context, &applied);
+    if (!data.molecules.empty())
+      throw Error(data.source, "holds molecules, which 'train' has no autoencoder for", "'cpfm fit' does both stages");
     if (fingerprint(data) != coupling.data_fingerprint) {
       throw Error(*coupling_file, fmt::format("was made of other data than {}", data.source),
-                  "give the same DATA with the same --limit, --part, --labels, --property and --standardize");
+                  "give the same DATA with the same --limit, --sample, --part, --labels, --property and --standardize");
     }
     const TrainOptions options = arguments->resolve(context, data, flow);
     coupling.plan.use(coupling_device(options.device));
@@ -111,6 +113,7 @@ void add_fit_command(CLI::App& app, Context& context) {
   const auto couple_arguments = std::make_shared<CoupleArguments>();
   const auto train_arguments = std::make_shared<TrainArguments>();
   const auto molecule_arguments = std::make_shared<MoleculeArguments>();
+  data_options->as_selfies = true;
   data_options->add_to(*command);
   command->add_option("-o,--output", *folder, "Folder of the run")->required()->option_text("RUN REQUIRED");
   couple_arguments->add_to(*command);

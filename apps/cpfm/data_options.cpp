@@ -148,6 +148,7 @@ Dataset DataOptions::read_source(const Context& context, std::size_t& left_out) 
   MoleculeReadOptions of_molecules;
   of_molecules.read = options;
   of_molecules.smiles = smiles;
+  of_molecules.as_selfies = as_selfies;
   of_molecules.on_bad_row = on_bad_row == "skip" ? OnBadRow::kSkip : OnBadRow::kError;
   if (!holds_molecules(source, of_molecules)) return read_dataset(source, options);
   if (standardize != "none") {

@@ -146,7 +146,10 @@ void measure_coverage(FlowModel& model, const FloatMatrix& y, SampleOptions opti
 }  // namespace
 
 void EvaluationArguments::add_to(CLI::App& command, bool with_kernel) {
-  command.add_option("--judge", judge_data, "Labelled originals to train a judge of classes on")->option_text("DATA");
+  command
+      .add_option("--judge", judge_data,
+                  "Originals to train a judge on: of classes, or of the first property of molecules")
+      ->option_text("DATA");
   command.add_option("--runs", runs, "Repetitions, each with noise of its own")
       ->transform(whole_number(1, 1000))
       ->type_name("R")

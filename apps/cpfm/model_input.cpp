@@ -63,7 +63,8 @@ std::unique_ptr<FlowModel> open_model(const std::string& model, const std::strin
   std::error_code ignored;
   if (fs::is_directory(file, ignored)) {
     bool begun = false;
-    for (const char* left : {"checkpoint.cpfm", "coupling.cpfm", "coupling.cpfm.partial"})
+    for (const char* left :
+         {"checkpoint.cpfm", "coupling.cpfm", "coupling.cpfm.partial", "molecules.cpfm", "molecules.cpfm.partial"})
       begun = begun || fs::exists(file / left, ignored);
     file /= "model.cpfm";
     if (!fs::exists(file, ignored) && fs::exists(file.parent_path() / "embedding.csv", ignored)) {

@@ -9,6 +9,7 @@
 #include "base/text.hpp"
 #include "checks.hpp"
 #include "cpfm/error.hpp"
+#include "cpfm/interrupt.hpp"
 #include "cpfm/parallel.hpp"
 
 namespace cpfm::app {
@@ -58,19 +59,33 @@ void add_places(std::vector<std::string>& cells, std::span<const float> place) {
 
 }  // namespace
 
-void check_output_files(bool molecules, const std::string& out, const std::string& png, const std::string& svg) {
-  check_extension("--output", out,
-                  molecules ? std::vector<std::string>{".csv", ".smi", ".sdf", ".png", ".svg", ".npy"}
-                            : std::vector<std::string>{".npy", ".csv", ".png"});
-  check_writable("--output", out);
-  if (!png.empty()) {
-    check_extension("--png", png, {".png"});
-    check_writable("--png", png);
+void check_output_files(const ModelFacts& facts, bool molecules, bool pairs, const OutputFiles& files) {
+  std::vector<std::string> allowed{".npy", ".csv", ".png"};
+  if (molecules) allowed.emplace_back(".svg");
+  if (molecules && !pairs) allowed.insert(allowed.end(), {".smi", ".sdf"});
+  check_extension("--output", files.out, allowed);
+  check_writable("--output", files.out);
+  if (!files.png.empty()) {
+    check_extension("--png", files.png, {".png"});
+    check_writable("--png", files.png);
   }
-  if (svg.empty()) return;
+  const bool drawing = !files.png.empty() || extension_of(files.out) == ".png";
+  if (drawing && !molecules && !facts.image)
+    throw Error(files.png.empty() ? "--output" : "--png", "this model is of vectors, which are no pictures",
+                "name a .npy or .csv file");
+  if (files.svg.empty()) return;
   if (!molecules) throw Error("--svg", "is for molecules, and this model is of something else", "--png draws pictures");
-  check_extension("--svg", svg, {".svg"});
-  check_writable("--svg", svg);
+  check_extension("--svg", files.svg, {".svg"});
+  check_writable("--svg", files.svg);
+}
+
+void check_drawing(const OutputFiles& files, std::size_t drawn) {
+  constexpr std::size_t kMost = 2500;
+  const std::string extension = extension_of(files.out);
+  const bool drawing = !files.png.empty() || !files.svg.empty() || extension == ".png" || extension == ".svg";
+  if (drawing && drawn > kMost)
+    throw Error("a drawing", fmt::format("of {} molecules is too large", drawn),
+                fmt::format("at most {}; a .csv, .smi or .sdf file holds any number", kMost));
 }
 
 GeneratedMolecules::GeneratedMolecules(const MoleculeCoder& coder, const FloatMatrix& y, const FloatMatrix& x)
@@ -81,6 +96,7 @@ GeneratedMolecules::GeneratedMolecules(const MoleculeCoder& coder, const FloatMa
   nearest_.resize(smiles_.size());
   likeness_.resize(smiles_.size());
   parallel_for(smiles_.size(), 16, [&](std::size_t begin, std::size_t end) {
+    check_interrupt();
     for (std::size_t i = begin; i < end; ++i) {
       if (smiles_[i].empty()) continue;
       std::size_t best = 0;
@@ -99,8 +115,9 @@ void GeneratedMolecules::write(const std::string& file, std::size_t columns) con
   const std::string extension = extension_of(file);
   if (extension == ".npy") return write_npy(file, x_.view());
   if (extension == ".png" || extension == ".svg") {
+    constexpr std::size_t kWidest = 40;
     MoleculeSheetOptions sheet;
-    sheet.columns = columns;
+    sheet.columns = columns <= kWidest ? columns : 0;
     return write_molecule_sheet(file, smiles_, sheet);
   }
   if (extension == ".sdf") {
@@ -184,16 +201,14 @@ void ReconstructedMolecules::write(const std::string& file, std::size_t most) co
   const std::string extension = extension_of(file);
   if (extension == ".npy") return write_npy(file, back_points_.view());
   if (extension == ".png" || extension == ".svg") {
-    constexpr std::size_t kColumns = 6;
-    const std::size_t shown = std::min(most, originals_.size());
+    constexpr std::size_t kColumns = 6, kMostPairs = 300;
+    const std::size_t shown = std::min({most, kMostPairs, originals_.size()});
     MoleculeSheetOptions sheet;
     sheet.columns = std::min(kColumns, shown);
     const std::vector<std::string> pairs =
         molecule_pairs(std::span(originals_).first(shown), std::span(back_).first(shown), sheet.columns);
     return write_molecule_sheet(file, pairs, sheet);
   }
-  if (extension == ".smi" || extension == ".sdf")
-    throw Error("--output", "pairs of molecules are a table or a drawing", "name a .csv, .png or .svg file");
   CsvFile table(file);
   std::vector<std::string> header{"smiles", "back", "tanimoto", "shared_atoms"};
   for (std::size_t k = 0; k < y_.cols(); ++k) header.push_back(fmt::format("y{}", k + 1));

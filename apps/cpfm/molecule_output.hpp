@@ -10,8 +10,13 @@
 
 namespace cpfm::app {
 
-// Whether these files can be written, by the kind of samples; before anything is computed.
-void check_output_files(bool molecules, const std::string& out, const std::string& png, const std::string& svg);
+// Whether these files can be written, by the kind of samples; before anything is computed. Pairs are a table or a
+// drawing. `drawn` is the number of molecules of a drawing.
+struct OutputFiles {
+  std::string out, png, svg;
+};
+void check_output_files(const ModelFacts& facts, bool molecules, bool pairs, const OutputFiles& files);
+void check_drawing(const OutputFiles& files, std::size_t drawn);
 
 // Molecules for places on a map.
 class GeneratedMolecules {

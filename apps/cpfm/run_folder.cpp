@@ -157,6 +157,9 @@ void refuse_other_run(const fs::path& folder, bool couples) {
   if (is_there(folder / "model.cpfm"))
     refuse("a finished run", "name another folder, or go on training it with --resume and a larger budget");
   if (is_there(folder / "embedding.csv")) refuse("a finished map", "name another folder");
+  for (const char* left : {"molecules.cpfm", "molecules.cpfm.partial"}) {
+    if (is_there(folder / left)) refuse("a run that is not finished", go_on);
+  }
   if (is_there(folder / "checkpoint.cpfm")) refuse("an interrupted run" + step_of(folder / "checkpoint.cpfm"), go_on);
   if (is_there(folder / kPartial)) refuse("an interrupted run of 'cpfm fit', which was still coupling", go_on);
   if (couples && is_there(folder / kCoupling)) refuse("a coupling that was not trained on to the end", go_on);

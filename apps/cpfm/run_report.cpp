@@ -22,6 +22,7 @@ namespace cpfm::app {
 namespace fs = std::filesystem;
 namespace {
 
+constexpr std::size_t kLargePicture = 3 * 48 * 48;
 constexpr std::uint32_t kShownStream = 0x73686f77;  // "show"
 constexpr std::size_t kLabelNeighbours = 15, kPropertyNeighbours = 10;
 
@@ -176,7 +177,9 @@ Json write_run_report(const Run& run, const TrainState& state, const Context& co
   Dataset shown = select(run.data, rows);
   run.applied.invert(shown.samples.view());
   const FloatMatrix y = model->embed(shown.samples.view(), 1, sampling);
-  const std::size_t most_back = std::min<std::size_t>(shown.size(), 500);
+  // Large pictures take long, and fewer of them fill a page.
+  const bool large = facts.image && facts.image->size() > kLargePicture;
+  const std::size_t most_back = std::min<std::size_t>(shown.size(), large ? 90 : 500);
   const FloatMatrix back = model->generate({y.data(), most_back, y.cols()}, sampling);
 
   Json numbers{{"output", run.folder.string()},
@@ -248,7 +251,7 @@ Json write_run_report(const Run& run, const TrainState& state, const Context& co
         {.heading = "There and back",
          .text = "Rows in turn: originals, and what comes back from their place on the map.",
          .blocks = {build.picture("reconstructions.png", png_grid_bytes(both.view(), *facts.image, grid), 1, "")}});
-    const std::size_t side = 15;
+    const std::size_t side = large ? 10 : 15;
     const GridBox box = box_around(coupled != nullptr ? run.coupling->latent.view() : y.view());
     const FloatMatrix places = grid_places(side, box, facts.latent_dim);
     const FloatMatrix generated = model->generate(places.view(), sampling);

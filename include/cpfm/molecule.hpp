@@ -33,6 +33,7 @@ struct MoleculeReadOptions {
   // canonical_smiles.
   std::string smiles;
   OnBadRow on_bad_row = OnBadRow::kError;
+  bool as_selfies = false;  // a molecule that SELFIES cannot write is a bad row too
 };
 
 struct BadRow {

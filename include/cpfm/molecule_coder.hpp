@@ -34,7 +34,8 @@ class MoleculeCoder {
   // The point of each molecule. Symbols it has not learned, and what is longer than all it has learned, it cannot tell:
   // `unknown` gets the number of molecules that have such.
   FloatMatrix encode(const Dataset& molecules, std::size_t* unknown = nullptr) const;
-  // The molecule of each point, as SMILES; a point may stand for no atoms at all: "".
+  // The molecule of each point, as SMILES; "" where a point stands for no atoms at all, or for more bonds at one than
+  // RDKit allows.
   std::vector<std::string> decode(MatrixView<const float> points) const;
   // The symbols of each point's molecule.
   std::vector<std::string> decode_selfies(MatrixView<const float> points) const;

@@ -44,6 +44,7 @@ class SequenceVae {
  public:
   virtual ~SequenceVae() = default;
   virtual std::size_t length() const = 0;
+  virtual std::size_t alphabet() const = 0;
   virtual std::size_t latent() const = 0;
   virtual std::string device() const = 0;
   // The mean latent point of each sequence. A symbol that is not known is the one after the last of the alphabet;

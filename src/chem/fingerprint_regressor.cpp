@@ -2,6 +2,8 @@
 #include "cpfm/fingerprint_regressor.hpp"
 
 #include <Eigen/Cholesky>
+#include <algorithm>
+#include <cmath>
 
 #include "cpfm/error.hpp"
 #include "cpfm/parallel.hpp"
@@ -17,8 +19,10 @@ constexpr std::size_t kAtOnce = 16;
 
 FingerprintRegressor::FingerprintRegressor(const Fingerprints& molecules, std::span<const double> values,
                                            const FingerprintRegressorOptions& options) {
-  if (values.size() != molecules.size() || values.size() < 2)
-    throw Error("values", "not one per molecule, or fewer than two", "a finite number for each molecule");
+  if (values.size() != molecules.size() || values.size() < 2 ||
+      !std::all_of(values.begin(), values.end(), [](double value) { return std::isfinite(value); }))
+    throw Error("values", "are not one finite number for each of two or more molecules");
+  if (options.most < 2 || !(options.ridge > 0)) throw Error("options", "most is below 2, or ridge not above 0");
   std::vector<std::size_t> rows = permutation(molecules.size(), options.seed, kRowStream);
   rows.resize(std::min(rows.size(), options.most));
   const std::size_t n = rows.size();

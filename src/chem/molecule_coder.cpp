@@ -99,11 +99,17 @@ MoleculeCoder MoleculeCoder::load(const TensorFile& file, const LoadSequences& l
   const TensorView& training = file.tensor(kTraining);
   if (training.dtype != DType::kU8) throw Error(kTraining, "is not text", "the file is damaged");
   const std::string text(reinterpret_cast<const char*>(training.bytes.data()), training.bytes.size());
-  return MoleculeCoder(SelfiesCoder(alphabet), load(file), lines_of(text));
+  std::vector<std::string> lines = lines_of(text);
+  if (lines.empty()) throw Error(kTraining, "is empty", "the file is damaged");
+  SelfiesCoder coder(alphabet);
+  std::unique_ptr<SequenceVae> vae = load(file);
+  if (vae->alphabet() != coder.symbols().size())
+    throw Error(kFacts, "its alphabet is not that of its network", "the file is damaged");
+  return MoleculeCoder(std::move(coder), std::move(vae), std::move(lines));
 }
 
 void MoleculeCoder::add_to(TensorFileWriter& writer) const {
-  writer.set_metadata(kFacts, Json{{"alphabet", coder_.symbols()}, {"count", training_.size()}}.dump());
+  writer.set_metadata(kFacts, Json{{"alphabet", coder_.symbols()}}.dump());
   writer.add(kTraining, DType::kU8, {training_text_.size()}, std::as_bytes(std::span(training_text_)));
   vae_->add_to(writer);
 }
@@ -119,7 +125,7 @@ std::vector<std::int32_t> MoleculeCoder::symbols_of(std::span<const std::string>
   std::size_t odd = 0;
   for (std::size_t i = 0; i < strings.size(); ++i) {
     const std::vector<std::string> parts = split_selfies(strings[i]);
-    bool known_all = parts.size() <= length;
+    bool known_all = parts.size() < length;  // the last place is the end's
     for (std::size_t k = 0; k < std::min(parts.size(), length); ++k) {
       const auto found = index.find(parts[k]);
       known_all = known_all && found != index.end();
@@ -150,7 +156,12 @@ std::vector<std::string> MoleculeCoder::decode(MatrixView<const float> points) c
   parallel_for(molecules.size(), kAtOnce, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
       molecules[i] = selfies_to_smiles(molecules[i]);
-      if (!molecules[i].empty() && has_rdkit()) molecules[i] = canonical_smiles(molecules[i]);
+      if (molecules[i].empty() || !has_rdkit()) continue;
+      try {
+        molecules[i] = canonical_smiles(molecules[i]);
+      } catch (const Error&) {  // SELFIES gives eight bonds to elements that RDKit knows better
+        molecules[i].clear();
+      }
     }
   });
   return molecules;

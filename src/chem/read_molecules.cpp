@@ -13,6 +13,7 @@
 #include "base/text.hpp"
 #include "chem/molecule_rows.hpp"
 #include "chem/rdkit.hpp"
+#include "cpfm/chem.hpp"
 #include "cpfm/error.hpp"
 #include "cpfm/interrupt.hpp"
 #include "cpfm/parallel.hpp"
@@ -56,7 +57,7 @@ std::string read_block(const std::string& block, std::span<std::uint64_t, Finger
   return smiles;
 }
 
-Reading read_all(const MoleculeRows& rows, Progress* progress) {
+Reading read_all(const MoleculeRows& rows, bool as_selfies, Progress* progress) {
   const std::size_t n = rows.size();
   Reading out{rows.are_blocks ? std::vector<std::string>(n) : rows.texts, std::vector<std::string>(n), Fingerprints(n)};
   const auto read_row = [&](std::size_t i) {
@@ -65,6 +66,7 @@ Reading read_all(const MoleculeRows& rows, Progress* progress) {
         out.smiles[i] = read_block(rows.texts[i], out.prints.row(i));
       else
         set_morgan_bits(*read_molecule(rows.texts[i]), out.prints.row(i));
+      if (as_selfies) smiles_to_selfies(out.smiles[i]);
     } catch (const Error& error) {
       if (rows.are_blocks)
         out.problems[i] = fmt::format("molecule '{}': {}", printable(rows.names[i]), error.problem());
@@ -152,7 +154,7 @@ FloatMatrix as_floats(const Fingerprints& prints, const std::vector<std::size_t>
 MoleculesRead read(const std::string& source, const MoleculeReadOptions& options) {
   const MoleculeRows rows = read_molecule_rows(source, options);
   refuse_text(rows);
-  Reading reading = read_all(rows, options.read.progress);
+  Reading reading = read_all(rows, options.as_selfies, options.read.progress);
   std::vector<Property> properties;
   for (const MoleculeRows::Field& field : rows.properties) {
     properties.push_back({field.values.name, std::vector<float>(rows.size())});

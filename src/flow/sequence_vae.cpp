@@ -187,6 +187,7 @@ class TorchSequenceVae final : public SequenceVae {
   }
 
   std::size_t length() const override { return static_cast<std::size_t>(net_->shape.length); }
+  std::size_t alphabet() const override { return static_cast<std::size_t>(net_->shape.alphabet); }
   std::size_t latent() const override { return static_cast<std::size_t>(net_->shape.latent); }
   std::string device() const override { return device_text(device_); }
 
@@ -313,6 +314,7 @@ class SequenceTraining {
     if (progress != nullptr) progress->start("autoencoder", by_time ? 0 : total - std::min(total, step_), "steps");
     const std::uint64_t before = step_;
     double last_told = now(), last_saved = now();
+    std::string note;
     constexpr double kSaveEvery = 120;  // seconds
     try {
       while (spent() < 1) {
@@ -323,16 +325,12 @@ class SequenceTraining {
         ++step_;
         if (now() - last_told > 1) {
           last_told = now();
-          if (progress != nullptr) {
-            const int left = static_cast<int>(seconds_ * (1 / std::max(1e-9, spent()) - 1));
-            progress->update(
-                step_ - before,
-                fmt::format("loss {:.3f} a sequence, KL {:.1f}{}", loss_.item<double>(), kl_.item<double>(),
-                            by_time ? fmt::format(", {}:{:02} left", left / 60, left % 60) : ""));
-          }
-          if (!torch::isfinite(loss_).item<bool>())
-            throw Error("the autoencoder", "its loss is not a number any more", "try a smaller learning rate");
+          require_finite();
+          const int left = static_cast<int>(std::min(1e6, seconds_ * (1 / std::max(1e-9, spent()) - 1)));
+          note = fmt::format("loss {:.3f} a sequence, KL {:.1f}{}", loss_.item<double>(), kl_.item<double>(),
+                             by_time ? fmt::format(", {}:{:02} left", left / 60, left % 60) : "");
         }
+        if (progress != nullptr) progress->update(step_ - before, note);
         if (!options_.checkpoint.empty() && now() - last_saved > kSaveEvery) {
           save();
           last_saved = now();
@@ -342,6 +340,7 @@ class SequenceTraining {
       if (!options_.checkpoint.empty()) save();
       throw;
     }
+    if (loss_.defined()) require_finite();
     if (progress != nullptr) progress->finish();
     return std::make_unique<TorchSequenceVae>(net_, device_);
   }
@@ -353,6 +352,11 @@ class SequenceTraining {
       share = static_cast<double>(step_) / (options_.epochs * static_cast<double>(steps_per_epoch_));
     if (options_.minutes > 0) share = std::max(share, seconds_ / (60 * options_.minutes));
     return share;
+  }
+
+  void require_finite() const {
+    if (!torch::isfinite(loss_).item<bool>())
+      throw Error("the autoencoder", "its loss is not a number any more", "try a smaller learning rate");
   }
 
   void train_step() {
@@ -401,9 +405,12 @@ class SequenceTraining {
   // What a checkpoint must have in common with this training.
   std::string identity() const {
     std::uint64_t hash = 0xcbf29ce484222325ull;
-    const Tensor all = sequences_.to(torch::kCPU).contiguous();
-    for (std::int64_t k = 0; k < all.numel(); ++k)
-      hash = (hash ^ static_cast<std::uint64_t>(all.data_ptr<std::int64_t>()[k])) * 0x100000001b3ull;
+    for (const Tensor& values : {sequences_, features_, targets_}) {
+      if (!values.defined()) continue;
+      const Tensor all = values.to(torch::kCPU).contiguous();
+      const auto* bytes = static_cast<const unsigned char*>(all.data_ptr());
+      for (std::size_t k = 0; k < all.nbytes(); ++k) hash = (hash ^ bytes[k]) * 0x100000001b3ull;
+    }
     return Json{{"shape", to_json(net_->shape)},
                 {"beta", options_.beta},
                 {"rise", options_.rise},
@@ -412,7 +419,9 @@ class SequenceTraining {
                 {"batch", options_.batch},
                 {"learning_rate", options_.learning_rate},
                 {"seed", options_.seed},
-                {"sequences", fmt::format("{:016x}", hash)}}
+                {"epochs", options_.epochs},
+                {"minutes", options_.minutes},
+                {"data", fmt::format("{:016x}", hash)}}
         .dump();
   }
 
@@ -482,10 +491,12 @@ std::unique_ptr<SequenceVae> load_sequence_vae(const TensorFile& file, const std
   const torch::Device where = find_device(device);
   const Shape shape = shape_from_json(Json::parse(file.metadata(kFacts), nullptr, false));
   // A network far larger than the file cannot be its own.
-  const double least = 4.0 * static_cast<double>(shape.hidden) * static_cast<double>(shape.hidden) +
-                       4.0 * static_cast<double>(shape.alphabet) * static_cast<double>(shape.embedding) +
-                       4.0 * static_cast<double>(shape.features) * static_cast<double>(kFeatureWidth);
-  if (least > static_cast<double>(file.file_size()))
+  const auto product = [](std::int64_t a, std::int64_t b) { return static_cast<double>(a) * static_cast<double>(b); };
+  const double weights = product(shape.alphabet, shape.embedding) + product(shape.alphabet, shape.hidden) +
+                         product(kReaders * shape.length, shape.hidden) + product(3 * shape.hidden, shape.hidden) +
+                         product(3 * shape.hidden, shape.embedding) + product(5 * shape.latent, shape.hidden) +
+                         product(shape.features, kFeatureWidth) + product(shape.targets, shape.hidden);
+  if (sizeof(float) * weights > static_cast<double>(file.file_size()))
     throw Error(kFacts, "is larger than its file", "the file is damaged");
   SequenceNet net(shape);
   torch::NoGradGuard no_grad;

@@ -110,13 +110,20 @@ TEST(SequenceVae, GoesOnWhereItWasInterrupted) {
   const auto whole = train_sequence_vae(words.data(), options);
   options.checkpoint = folder / "partial.cpfm";
   class Stop final : public Progress {
-    void update(std::uint64_t, const std::string&) override { request_interrupt(); }
+    void update(std::uint64_t done, const std::string&) override {
+      if (done == 7) request_interrupt();
+    }
   } stop;
-  request_interrupt();
   EXPECT_THROW(train_sequence_vae(words.data(), options, &stop), Interrupted);
   clear_interrupt();
   ASSERT_TRUE(std::filesystem::exists(options.checkpoint));
-  const auto resumed = train_sequence_vae(words.data(), options);
+  class Count final : public Progress {
+   public:
+    std::uint64_t steps = 0;
+    void update(std::uint64_t done, const std::string&) override { steps = done; }
+  } rest;
+  const auto resumed = train_sequence_vae(words.data(), options, &rest);
+  EXPECT_EQ(rest.steps, 4 * 8 - 7u);  // passes of eight steps
   const FloatMatrix a = whole->encode(words.view(), {}), b = resumed->encode(words.view(), {});
   EXPECT_TRUE(std::equal(a.values().begin(), a.values().end(), b.values().begin()));
   // Not with others.
