@@ -41,19 +41,6 @@ void write_samples(const char* option, const std::string& file, const FloatMatri
   write_png_grid(file, samples.view(), *facts.image, grid);
 }
 
-FloatMatrix take_means(const FloatMatrix& draws, std::size_t n) {
-  const std::size_t k = draws.rows() / n;
-  FloatMatrix means(n, draws.cols());
-  for (std::size_t i = 0; i < n; ++i) {
-    for (std::size_t c = 0; c < draws.cols(); ++c) {
-      double sum = 0;
-      for (std::size_t r = 0; r < k; ++r) sum += draws(i * k + r, c);
-      means(i, c) = static_cast<float>(sum / static_cast<double>(k));
-    }
-  }
-  return means;
-}
-
 // "0.5,-1" → {0.5, -1}
 std::vector<float> parse_point(const std::string& text, std::size_t dim) {
   std::vector<float> point;

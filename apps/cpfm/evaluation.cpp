@@ -18,13 +18,14 @@
 #include "cpfm/random.hpp"
 #include "fit.hpp"
 #include "flow_library.hpp"
+#include "map_view.hpp"
 #include "model_input.hpp"
 
 namespace cpfm::app {
 namespace {
 
 constexpr std::uint32_t kSubsetStream = 0x6e656967, kShuffleStream = 0x73687566;  // "neig", "shuf"
-constexpr std::size_t kLabelNeighbours = 15, kPropertyNeighbours = 10;
+constexpr std::size_t kLabelNeighbours = 15;
 
 // Values of figures over runs, by name.
 class Figures {
@@ -272,10 +273,7 @@ Json Evaluation::Impl::measure(FlowModel& model) {
                                          data.labels->ids));
     }
     for (const Property& property : data.properties) {
-      const std::vector<double> values(property.values.begin(), property.values.end());
-      if (data.size() <= kPropertyNeighbours || std::equal(values.begin() + 1, values.end(), values.begin())) continue;
-      figures.add("knn_r2." + property.name,
-                  r_squared(nearest_mean(y.view(), values, y.view(), kPropertyNeighbours, true), values));
+      if (const auto share = told_by_neighbours(y, property)) figures.add("knn_r2." + property.name, *share);
     }
     if (judge) {
       figures.add("label_kept", agreement(judge->network->predict(back.view()), judge->wanted));

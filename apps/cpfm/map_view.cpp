@@ -6,6 +6,7 @@
 #include <cctype>
 
 #include "base/text.hpp"
+#include "cpfm/metric.hpp"
 
 namespace cpfm::app {
 
@@ -44,6 +45,26 @@ std::string short_kernel(const std::string& kernel) {
     at = end;
   }
   return text;
+}
+
+FloatMatrix take_means(const FloatMatrix& draws, std::size_t n) {
+  const std::size_t k = draws.rows() / n;
+  FloatMatrix means(n, draws.cols());
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t c = 0; c < draws.cols(); ++c) {
+      double sum = 0;
+      for (std::size_t r = 0; r < k; ++r) sum += draws(i * k + r, c);
+      means(i, c) = static_cast<float>(sum / static_cast<double>(k));
+    }
+  }
+  return means;
+}
+
+std::optional<double> told_by_neighbours(const FloatMatrix& y, const Property& property) {
+  const std::vector<double> values(property.values.begin(), property.values.end());
+  if (values.size() <= kPropertyNeighbours || std::equal(values.begin() + 1, values.end(), values.begin()))
+    return std::nullopt;
+  return r_squared(nearest_mean(y.view(), values, y.view(), kPropertyNeighbours, true), values);
 }
 
 GridBox box_around(MatrixView<const float> places) {

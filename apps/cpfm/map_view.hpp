@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <string>
 
 #include "cpfm/data.hpp"
@@ -16,6 +17,14 @@ Scatter map_scatter(const FloatMatrix& y, const Dataset& data, const std::string
 
 // A kernel for a heading: its numbers with four digits.
 std::string short_kernel(const std::string& kernel);
+
+// The mean place of each of n samples, of equally many draws each that follow each other.
+FloatMatrix take_means(const FloatMatrix& draws, std::size_t n);
+
+// How much of a property the 10 nearest places tell of each (R²), itself left out; nothing where there are too few
+// samples or it is the same for all.
+inline constexpr std::size_t kPropertyNeighbours = 10;
+std::optional<double> told_by_neighbours(const FloatMatrix& y, const Property& property);
 
 // Where a grid lies: from its left end to its right, and from its lower end to its upper.
 struct GridBox {

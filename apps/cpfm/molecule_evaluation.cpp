@@ -10,13 +10,12 @@
 #include "cpfm/fingerprint_regressor.hpp"
 #include "cpfm/metric.hpp"
 #include "cpfm/molecule.hpp"
+#include "map_view.hpp"
 #include "molecule_output.hpp"
 #include "molecules.hpp"
 
 namespace cpfm::app {
 namespace {
-
-constexpr std::size_t kNeighbours = 10;
 
 std::vector<double> values_of(const Property& property) { return {property.values.begin(), property.values.end()}; }
 
@@ -51,16 +50,7 @@ Decoded decode(const MoleculeCoder& coder, const FloatMatrix& points) {
 // Where the model puts each sample on average.
 FloatMatrix mean_places(FlowModel& model, MatrixView<const float> samples, const SampleOptions& sampling) {
   constexpr std::size_t kDraws = 16;
-  const FloatMatrix draws = model.embed(samples, kDraws, sampling);
-  FloatMatrix places(samples.rows, draws.cols());
-  for (std::size_t i = 0; i < places.rows(); ++i) {
-    for (std::size_t c = 0; c < places.cols(); ++c) {
-      double sum = 0;
-      for (std::size_t k = 0; k < kDraws; ++k) sum += draws(i * kDraws + k, c);
-      places(i, c) = static_cast<float>(sum / kDraws);
-    }
-  }
-  return places;
+  return take_means(model.embed(samples, kDraws, sampling), samples.rows);
 }
 
 // Places on which a property rises step by step, near each other: of the molecules of each step of equally many, the
@@ -128,7 +118,7 @@ Json judge_molecules(const MoleculeEvaluation& e, const Dataset& known) {
   const FloatMatrix points = e.coder.encode(known);
   const FloatMatrix known_places = mean_places(e.model, points.view(), e.sampling);
   const FloatMatrix y = mean_places(e.model, e.points.samples.view(), e.sampling);
-  const std::vector<double> meant = nearest_mean(known_places.view(), learned, y.view(), kNeighbours);
+  const std::vector<double> meant = nearest_mean(known_places.view(), learned, y.view(), kPropertyNeighbours);
   result["unseen_r2"] = r_squared(meant, actual);
   const Decoded made = decode(e.coder, e.model.generate(y.view(), e.sampling));
   std::vector<double> wanted;

@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::size_t kLargePicture = 3 * 48 * 48;
 constexpr std::uint32_t kShownStream = 0x73686f77;  // "show"
-constexpr std::size_t kLabelNeighbours = 15, kPropertyNeighbours = 10;
+constexpr std::size_t kLabelNeighbours = 15;
 
 // Collects the report while pictures are made, each also as a file of its own.
 class Builder {
@@ -109,9 +109,7 @@ std::string number(double value) { return fmt::format("{:.4g}", value); }
 Json neighbours_tell(const FloatMatrix& y, const Dataset& data) {
   Json result = Json::object();
   for (const Property& property : data.properties) {
-    const std::vector<double> values(property.values.begin(), property.values.end());
-    if (values.size() <= kPropertyNeighbours || std::equal(values.begin() + 1, values.end(), values.begin())) continue;
-    result[property.name] = r_squared(nearest_mean(y.view(), values, y.view(), kPropertyNeighbours, true), values);
+    if (const auto share = told_by_neighbours(y, property)) result[property.name] = *share;
   }
   return result;
 }

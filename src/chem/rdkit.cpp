@@ -19,12 +19,9 @@ void silence_rdkit() {
   std::call_once(silenced, [] { boost::logging::disable_logs("rdApp.*"); });
 }
 
-std::unique_ptr<RDKit::RWMol> read_molecule(std::string_view smiles) {
+std::unique_ptr<RDKit::RWMol> parse_smiles(std::string_view smiles, bool remove_hydrogens) {
   silence_rdkit();
   const std::string where = "SMILES '" + printable(smiles) + "'";
-  if (smiles.empty()) throw Error("SMILES", "is empty", "one molecule, as in CCO");
-  if (smiles.size() > kLongestSmiles)
-    throw Error(where, std::to_string(smiles.size()) + " characters", "at most " + std::to_string(kLongestSmiles));
   // RDKit takes what follows a blank for the molecule's name.
   const auto odd = std::find_if(smiles.begin(), smiles.end(), [](char c) { return c <= ' ' || c > '~'; });
   if (odd != smiles.end())
@@ -32,13 +29,24 @@ std::unique_ptr<RDKit::RWMol> read_molecule(std::string_view smiles) {
   RDKit::SmilesParserParams reading;
   reading.allowCXSMILES = false;
   reading.parseName = false;
+  reading.removeHs = remove_hydrogens;
   try {
     std::unique_ptr<RDKit::RWMol> molecule(RDKit::SmilesToMol(std::string(smiles), reading));
-    if (molecule && molecule->getNumAtoms() > 0) return molecule;
+    if (molecule) return molecule;
   } catch (const std::exception& error) {
     throw Error(where, "RDKit cannot read it: " + printable(error.what(), 200));
   }
   throw Error(where, "RDKit cannot read it");
+}
+
+std::unique_ptr<RDKit::RWMol> read_molecule(std::string_view smiles) {
+  const std::string where = "SMILES '" + printable(smiles) + "'";
+  if (smiles.empty()) throw Error("SMILES", "is empty", "one molecule, as in CCO");
+  if (smiles.size() > kLongestSmiles)
+    throw Error(where, std::to_string(smiles.size()) + " characters", "at most " + std::to_string(kLongestSmiles));
+  std::unique_ptr<RDKit::RWMol> molecule = parse_smiles(smiles, true);
+  if (molecule->getNumAtoms() == 0) throw Error(where, "RDKit cannot read it");
+  return molecule;
 }
 
 }  // namespace cpfm

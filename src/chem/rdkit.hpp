@@ -19,6 +19,9 @@ inline constexpr std::size_t kLongestSmiles = 1'000;
 // What is wrong is told by our errors, not by lines that RDKit prints between them.
 void silence_rdkit();
 
+// What RDKit reads in a string of any length; an Error, whose subject is the string, where it cannot.
+std::unique_ptr<RDKit::RWMol> parse_smiles(std::string_view smiles, bool remove_hydrogens);
+
 // The molecule of a SMILES string, sanitized. An Error, whose subject is the string, where there is none: characters of
 // no SMILES, no atoms, or what RDKit cannot read.
 std::unique_ptr<RDKit::RWMol> read_molecule(std::string_view smiles);
