@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "cpfm/coupling.hpp"
@@ -43,8 +44,12 @@ struct DataOptions {
   void add_to(CLI::App& command);
   // Whether it is one of them, DATA too.
   static bool owns(const CLI::Option& option);
-  // Reads, takes the part asked for, standardizes; `applied` gets how, `left_out` the number of bad rows.
-  Dataset load(const Context& context, Standardizer* applied = nullptr, std::size_t* left_out = nullptr) const;
+  // Reads, takes the part asked for, standardizes; `applied` gets how.
+  Dataset load(const Context& context, Standardizer* applied = nullptr);
+  // Rows that load() found no molecule in and left out.
+  std::size_t rows_left_out() const { return rows_left_out_.value_or(0); }
+  // Adds their number to a result, as molecules.rows_left_out, where DATA holds molecules.
+  void tell_left_out(Json& result) const;
   // The same without the option --standardize, for commands whose model knows the scale.
   void add_unscaled_to(CLI::App& command);
   // Options that mean nothing for what was read.
@@ -52,11 +57,16 @@ struct DataOptions {
 
  private:
   void add_to(CLI::App& command, bool with_scale);
-  Dataset read_source(const Context& context, std::size_t& left_out) const;
+  Dataset read_source(const Context& context);
 
   const CLI::App* command_ = nullptr;
   std::string image_shape_, header_ = "auto", image_fit_ = "crop", image_color_ = "auto";
+  std::optional<std::size_t> rows_left_out_;  // of molecules that were loaded
+  std::string warned_of_;                     // the source whose rows a warning has told
 };
+
+// "; 2 rows left out", or nothing where tell_left_out() had none to tell.
+std::string left_out_text(const Json& result);
 
 // The options of stage 1.
 struct CoupleArguments {

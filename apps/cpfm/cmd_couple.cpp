@@ -63,11 +63,11 @@ Json describe(const Coupling& coupling, const Outputs& out) {
   return result;
 }
 
-void print_result(const CoupleSummary& s, const Outputs& out) {
+void print_result(const CoupleSummary& s, const Outputs& out, const std::string& left_out) {
   const auto line = [](const char* what, const std::string& text) { fmt::print("  {:<11} {}\n", what, text); };
   fmt::print("{}\n", printable(out.file, 200));
-  line("coupled", fmt::format("{} samples with {} latent points, {} in {} dimension{}", s.n, s.m, s.latent, s.dim,
-                              s.dim == 1 ? "" : "s"));
+  line("coupled", fmt::format("{} samples with {} latent points, {} in {} dimension{}{}", s.n, s.m, s.latent, s.dim,
+                              s.dim == 1 ? "" : "s", left_out));
   line("kernel", s.rank == 0 ? s.kernel + ", exact"
                              : fmt::format("{}; rank {} explains {:.1f} %", s.kernel, s.rank, 100 * s.explained));
   // A share means something for a cost that is positive.
@@ -90,8 +90,7 @@ void print_result(const CoupleSummary& s, const Outputs& out) {
   }
 }
 
-void run(const DataOptions& data_options, const CoupleArguments& arguments, const Outputs& out,
-         const Context& context) {
+void run(DataOptions& data_options, const CoupleArguments& arguments, const Outputs& out, const Context& context) {
   check_outputs(out, data_options.source);
   const Dataset data = data_options.load(context);
   CoupleOptions options = arguments.resolve(context, data.size());
@@ -119,10 +118,12 @@ void run(const DataOptions& data_options, const CoupleArguments& arguments, cons
     if (!out.embedding.empty()) write_embedding(out.embedding, y, data);
     if (!out.png.empty()) draw(out.png, y, data, coupling);
   }
+  Json result = describe(coupling, out);
+  data_options.tell_left_out(result);
   if (context.json)
-    context.print(describe(coupling, out));
+    context.print(result);
   else
-    print_result(coupling.summary, out);
+    print_result(coupling.summary, out, left_out_text(result));
 }
 
 }  // namespace

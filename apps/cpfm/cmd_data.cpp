@@ -43,8 +43,7 @@ void write_contact_sheet(const char* option, const std::string& file, const Data
   write_png_grid(file, {data.samples.data(), std::min(pictures, data.size()), data.dim()}, *data.image, grid);
 }
 
-// `left_out`: rows that held no molecule.
-Json describe(const Dataset& data, std::size_t left_out) {
+Json describe(const Dataset& data) {
   const Summary values = summarise(data.samples.values());
   Json out{{"source", data.source},
            {"format", data.format},
@@ -60,9 +59,7 @@ Json describe(const Dataset& data, std::size_t left_out) {
   if (!data.molecules.empty()) {
     std::size_t longest = 0;
     for (const std::string& smiles : data.molecules) longest = std::max(longest, smiles.size());
-    out["molecules"] = {{"longest_smiles", longest},
-                        {"mean_bits_on", values.mean * static_cast<double>(data.dim())},
-                        {"rows_left_out", left_out}};
+    out["molecules"] = {{"longest_smiles", longest}, {"mean_bits_on", values.mean * static_cast<double>(data.dim())}};
   }
   if (data.labels) {
     std::vector<std::size_t> counts(data.labels->names.size());
@@ -106,13 +103,11 @@ void print_description(const Json& info) {
   }
   if (info.contains("molecules")) {
     const Json& molecules = info["molecules"];
-    const auto left_out = molecules["rows_left_out"].get<std::size_t>();
-    line("molecules",
-         fmt::format("{} as Morgan fingerprints of {} bits, {:.1f} on at a mean; longest SMILES of {} "
-                     "characters{}",
-                     info["n"].get<std::size_t>(), info["dim"].get<std::size_t>(),
-                     molecules["mean_bits_on"].get<double>(), molecules["longest_smiles"].get<std::size_t>(),
-                     left_out > 0 ? fmt::format("; {} rows left out", left_out) : ""));
+    line("molecules", fmt::format("{} as Morgan fingerprints of {} bits, {:.1f} on at a mean; longest SMILES of {} "
+                                  "characters{}",
+                                  info["n"].get<std::size_t>(), info["dim"].get<std::size_t>(),
+                                  molecules["mean_bits_on"].get<double>(),
+                                  molecules["longest_smiles"].get<std::size_t>(), left_out_text(info)));
   }
   const auto range = [](const Json& s) {
     return fmt::format("{:.6g} to {:.6g}, mean {:.6g}", s["min"].get<double>(), s["max"].get<double>(),
@@ -169,10 +164,10 @@ void add_info(CLI::App& parent, Context& context) {
   command->callback([=, &context] {
     if (!png->empty() && lower(fs::path(*png).extension().string()) != ".png")
       throw Error("--png", fmt::format("'{}' does not end in .png", printable(*png, 200)), "only PNG is written");
-    std::size_t left_out = 0;
-    const Dataset data = data_options->load(context, nullptr, &left_out);
+    const Dataset data = data_options->load(context);
     if (!png->empty()) write_contact_sheet("--png", *png, data, *pictures);
-    Json info = describe(data, left_out);
+    Json info = describe(data);
+    data_options->tell_left_out(info);
     if (!png->empty()) info["png"] = *png;
     if (context.json)
       context.print(info);
@@ -204,10 +199,12 @@ void add_convert(CLI::App& parent, Context& context) {
       write_csv(*out, data);
     else
       write_contact_sheet("--output", *out, data, data.size());
+    Json result{{"output", *out}, {"n", data.size()}, {"dim", data.dim()}};
+    data_options->tell_left_out(result);
     if (context.json)
-      context.print({{"output", *out}, {"n", data.size()}, {"dim", data.dim()}});
+      context.print(result);
     else
-      fmt::print("{}: {} x {}\n", printable(*out, 200), data.size(), data.dim());
+      fmt::print("{}: {} x {}{}\n", printable(*out, 200), data.size(), data.dim(), left_out_text(result));
   });
 }
 

@@ -81,9 +81,11 @@ void add_evaluate_command(CLI::App& app, Context& context) {
         const bool same = of_judge.source == data_options->source;
         of_judge.part = same && data_options->part == "test" ? "train" : "all";
         if (!same) of_judge.read.limit.reset(), of_judge.sample = 0;
-        figures["molecules"]["judge"] = judge_molecules(molecules, of_judge.load(context));
+        Json& judge = figures["molecules"]["judge"] = judge_molecules(molecules, of_judge.load(context));
+        judge["rows_left_out"] = of_judge.rows_left_out();
       }
     }
+    data_options->tell_left_out(figures);
     Json result{{"model", *model_file},
                 {"method", model->facts().method},
                 {"data", data.source},
@@ -95,8 +97,8 @@ void add_evaluate_command(CLI::App& app, Context& context) {
       context.print(result);
       return;
     }
-    fmt::print("{} ({}) on {} ({} samples, {} runs)\n", printable(*model_file, 200), model->facts().method,
-               printable(data.source, 200), data.size(), arguments->runs);
+    fmt::print("{} ({}) on {} ({} samples, {} runs{})\n", printable(*model_file, 200), model->facts().method,
+               printable(data.source, 200), data.size(), arguments->runs, left_out_text(figures));
     print_evaluation(figures);
     if (coder) print_molecules(figures["molecules"]);
   });

@@ -161,6 +161,7 @@ void add_embed_command(CLI::App& app, Context& context) {
     }
     Json result{
         {"output", o->out}, {"n", data.size()}, {"draws", each}, {"dim", y.cols()}, {"device", model->device()}};
+    data_options->tell_left_out(result);
     if (!o->density.empty()) {
       FloatMatrix repeated(y.rows(), data.dim());
       for (std::size_t i = 0; i < y.rows(); ++i)
@@ -179,7 +180,7 @@ void add_embed_command(CLI::App& app, Context& context) {
       return;
     }
     const std::string draws_text = each > 1 ? fmt::format(" x {}", each) : "";
-    fmt::print("{}: {}{} x {}\n", printable(o->out, 200), data.size(), draws_text, y.cols());
+    fmt::print("{}: {}{} x {}{}\n", printable(o->out, 200), data.size(), draws_text, y.cols(), left_out_text(result));
     if (!o->density.empty())
       fmt::print("{}: {}{}, log p(y|x), {:.4g} on average\n", printable(o->density, 200), data.size(), draws_text,
                  result["mean_log_density"].get<double>());
@@ -323,10 +324,11 @@ void add_reconstruct_command(CLI::App& app, Context& context) {
       }
       Json result{{"output", o->out}, {"n", back.rows()}, {"device", model->device()}};
       result.update(pairs.numbers());
+      data_options->tell_left_out(result);
       if (context.json)
         context.print(result);
       else
-        fmt::print("{}: {}\n", printable(o->out, 200), told(result));
+        fmt::print("{}: {}{}\n", printable(o->out, 200), told(result), left_out_text(result));
       return;
     }
     const auto draw = [&](const char* option, const std::string& file) {

@@ -139,7 +139,9 @@ void add_fit_command(CLI::App& app, Context& context) {
     const std::string config = config_of(*command, *data_options, data, without_meaning);
     const FitRequest request{*folder, *command,           data, applied, *couple_arguments, *train_arguments, *resume,
                              config,  *molecule_arguments};
-    tell(*folder, fit(request, flow, context), context);
+    RunResult result = fit(request, flow, context);
+    data_options->tell_left_out(result.numbers);
+    tell(*folder, result, context);
   });
 }
 

@@ -132,7 +132,8 @@ std::vector<const CLI::Option*> DataOptions::unused(const Dataset& data) const {
   return options;
 }
 
-Dataset DataOptions::read_source(const Context& context, std::size_t& left_out) const {
+Dataset DataOptions::read_source(const Context& context) {
+  rows_left_out_.reset();
   ReadOptions options = read;
   const auto progress = context.progress();
   options.progress = progress.get();
@@ -156,8 +157,10 @@ Dataset DataOptions::read_source(const Context& context, std::size_t& left_out) 
                 "leave it out");
   }
   MoleculesRead found = read_molecules(source, of_molecules);
-  left_out = found.skipped.size();
-  if (left_out > 0) {
+  const std::size_t left_out = found.skipped.size();
+  rows_left_out_ = left_out;
+  if (left_out > 0 && warned_of_ != source) {  // once, though a judge may read the same again
+    warned_of_ = source;
     constexpr std::size_t kShown = 3;
     std::string shown;
     for (std::size_t k = 0; k < std::min(kShown, left_out); ++k)
@@ -168,12 +171,10 @@ Dataset DataOptions::read_source(const Context& context, std::size_t& left_out) 
   return std::move(found.data);
 }
 
-Dataset DataOptions::load(const Context& context, Standardizer* applied, std::size_t* left_out) const {
+Dataset DataOptions::load(const Context& context, Standardizer* applied) {
   const Standardize mode = parse_standardize(standardize);
   const auto start = std::chrono::steady_clock::now();
-  std::size_t bad_rows = 0;
-  Dataset data = read_source(context, bad_rows);
-  if (left_out != nullptr) *left_out = bad_rows;
+  Dataset data = read_source(context);
   log().debug("{}: {} x {} read as {} in {:.3f} s", data.source, data.size(), data.dim(), data.format,
               std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   for (const CLI::Option* option : unused(data)) {
@@ -212,6 +213,17 @@ Dataset DataOptions::load(const Context& context, Standardizer* applied, std::si
   else if (mode != Standardize::kNone)
     data.value_range.reset();
   return data;
+}
+
+void DataOptions::tell_left_out(Json& result) const {
+  if (rows_left_out_) result["molecules"]["rows_left_out"] = *rows_left_out_;
+}
+
+std::string left_out_text(const Json& result) {
+  const auto molecules = result.find("molecules");
+  if (molecules == result.end()) return {};
+  const std::size_t rows = molecules->value("rows_left_out", std::size_t{0});
+  return rows == 0 ? "" : fmt::format("; {} row{} left out", rows, rows == 1 ? "" : "s");
 }
 
 void write_embedding(const std::string& file, const FloatMatrix& y, const Dataset& data) {

@@ -334,6 +334,8 @@ void print_run(const fs::path& folder, const RunResult& result) {
   const auto line = [](const char* what, const std::string& text) { fmt::print("  {:<11} {}\n", what, text); };
   fmt::print("{}\n", printable(folder.string(), 200));
   const TrainState& state = result.state;
+  if (const std::string left_out = left_out_text(result.numbers); !left_out.empty())
+    line("samples", fmt::format("{}{}", result.numbers["n"].get<std::size_t>(), left_out));
   if (state.steps == 0) line("fitted", fmt::format("in {:.1f} s", state.seconds));
   if (state.steps > 0)
     line("trained", fmt::format("{} steps, {} epochs, {:.1f} min", state.steps, state.epoch, state.seconds / 60));

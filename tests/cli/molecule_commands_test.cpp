@@ -128,6 +128,46 @@ TEST_F(MoleculeCommands, EvaluateTellsWhatIsKeptAndAsksAJudge) {
   EXPECT_CONTAINS(read_bytes(*dir_ / "figures.json"), "judge_r2");
 }
 
+TEST_F(MoleculeCommands, RowsLeftOutAreToldOnceByEveryCommand) {
+  // A row that is no SMILES, and one without the property.
+  write_bytes(*dir_ / "gaps.csv", read_bytes(*dir_ / "train.csv") + "C1CC,1\nCCCl,\n");
+  const auto command = [&](const std::string& name) -> std::vector<std::string> {
+    if (name == "fit") {
+      std::vector<std::string> words = fit_words("gaps", {"--steps", "2"});
+      words[1] = path("gaps.csv");
+      std::erase_if(words, [](const std::string& word) { return word == "--json" || word == "--quiet"; });
+      return words;
+    }
+    std::vector<std::string> words{name, path("run"), path("gaps.csv"), "--property", "polarity"};
+    if (name == "evaluate")
+      words.insert(words.end(), {"--runs", "1", "--judge", path("gaps.csv")});
+    else
+      words.insert(words.end(), {"-o", path("gaps-" + name + ".csv")});
+    return words;
+  };
+  const auto times = [](const std::string& text, const std::string& part) {
+    int count = 0;
+    for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+    return count;
+  };
+  for (const char* name : {"fit", "embed", "reconstruct", "evaluate"}) {
+    std::vector<std::string> words = command(name);
+    words.insert(words.end(), {"--on-bad-row", "skip"});
+    const Outcome text = run_cpfm(words);
+    ASSERT_EQ(text.exit_code, 0) << text.err;
+    EXPECT_EQ(times(text.out, "; 2 rows left out"), 1) << name << ": " << text.out;
+    EXPECT_EQ(times(text.err, "2 of 62 rows left out"), 1) << name << ": " << text.err;
+    words.insert(words.end(), {"--json", "--quiet"});
+    if (std::string(name) == "fit") words.push_back("--resume");
+    const Outcome json = run_cpfm(words);
+    ASSERT_EQ(json.exit_code, 0) << json.err;
+    EXPECT_EQ(json.json().at("molecules").at("rows_left_out"), 2) << name;
+    if (std::string(name) == "evaluate") {
+      EXPECT_EQ(json.json()["molecules"]["judge"]["rows_left_out"], 2);
+    }
+  }
+}
+
 TEST_F(MoleculeCommands, ResumingWithAnotherAutoencoderIsRefused) {
   expect_refused(run_cpfm(fit_words("run", {"--encoder-beta", "0.2", "--steps", "9", "--resume"})), "other options");
   const Outcome more = run_cpfm(fit_words("run", {"--steps", "9", "--resume"}));

@@ -43,7 +43,7 @@ TEST_F(Molecules, AreDescribed) {
   EXPECT_EQ(text.err,
             "cpfm: warning: m.csv: 1 of 4 rows left out: row 3 (line 4): SMILES 'C1CC': RDKit cannot read it\n");
   for (const char* part : {"3 x 2048 (smiles in the file", "format      molecules", "3 as Morgan fingerprints",
-                           "longest SMILES of 8 characters; 1 rows left out", "mu: 0 to 1.5"})
+                           "longest SMILES of 8 characters; 1 row left out", "mu: 0 to 1.5"})
     EXPECT_CONTAINS(text.out, part);
   const auto json = run({"data", "info", "m.csv", "--on-bad-row", "skip", "--json", "--quiet"}).json();
   EXPECT_EQ(json["n"], 3);
@@ -76,9 +76,24 @@ TEST_F(Molecules, AreCoupledAndKeptInTheEmbedding) {
       run({"couple", "m.csv", "--on-bad-row", "skip", "--property", "mu", "--kernel",
            "0.5*tanimoto+0.5*property(mu, form=exp)", "-o", "c.cpfm", "--embedding", "y.csv", "--quiet"});
   EXPECT_EQ(coupled.exit_code, 0) << coupled.err;
+  EXPECT_CONTAINS(coupled.out,
+                  "coupled     3 samples with 3 latent points, gaussian in 2 dimensions; 1 row left out\n");
   const std::string table = read_bytes(dir_ / "y.csv");
   EXPECT_TRUE(table.starts_with("smiles,y1,y2,mu\nCCO,")) << table;
   EXPECT_CONTAINS(table, "\nCCN,");
+}
+
+TEST_F(Molecules, RowsLeftOutAreCountedInEveryResult) {
+  const auto count = [&](std::vector<std::string> words) {
+    words.insert(words.end(), {"--on-bad-row", "skip", "--json", "--quiet"});
+    return run(words).json().at("molecules").at("rows_left_out");
+  };
+  EXPECT_EQ(count({"data", "convert", "m.csv", "-o", "m.npy"}), 1);
+  EXPECT_EQ(count({"couple", "m.csv", "--kernel", "tanimoto", "-o", "c.cpfm"}), 1);
+  EXPECT_EQ(count({"data", "info", "m.smi"}), 0);
+  EXPECT_EQ(run({"data", "convert", "m.csv", "-o", "m.npy", "--on-bad-row", "skip"}).out,
+            "m.npy: 3 x 2048; 1 row left out\n");
+  EXPECT_FALSE(run({"data", "convert", "digits", "-o", "d.npy", "--json"}).json().contains("molecules"));
 }
 
 #else
