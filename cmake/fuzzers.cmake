@@ -56,7 +56,7 @@ ExternalProject_Add(cpfm_fuzzers
   BUILD_ALWAYS ON
   INSTALL_COMMAND "")
 
-foreach(target npy csv idx cifar tensor_file expression selfies smiles)
+foreach(target npy csv idx cifar tensor_file expression selfies smiles molecule_rows)
   # libFuzzer writes what it finds into the first folder, which is a fresh one; the seeds in the source are only read. The
   # seed makes one run like the next as far as time allows; scripts/fuzz goes elsewhere each time.
   set(scratch ${CMAKE_BINARY_DIR}/fuzz-tests/${target})

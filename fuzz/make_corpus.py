@@ -195,9 +195,43 @@ def smiles_seeds():
     return ((name, text.encode()) for name, text in seeds.items())
 
 
+def molecule_rows_seeds():
+    table, tsv, smi, sdf = 0, 1, 2, 3
+    first, header_yes, header_no, limit, mu, kind = 4, 8, 24, 32, 64, 128
+    yield "table", bytes([table]) + b"id,smiles\n1,CCO\n2,c1ccccc1\n"
+    yield "table-columns", bytes([table | mu | kind]) + b"Canonical_SMILES,mu,kind\nCCO,1.5,a\nC,,b\n\nN,x,\n"
+    yield "table-number", bytes([table | first]) + b"CCO,1\nC1CC,2\n,3\n"
+    yield "table-header", bytes([table | first | header_yes]) + b"C,mu\nCC,1\n"
+    yield "table-no-header", bytes([table | first | header_no | limit]) + b'"C(C)",1\r\n" N ",2\r\nO,3\r\n'
+    yield "table-one-column", bytes([table]) + b"smiles\nC\n\n\nCC\n\n"
+    yield "table-one-column-limit", bytes([table | limit]) + b"smiles\n\n\n\nCC\n"
+    yield "table-gz", bytes([table]) + gz(b"smiles;mu\nCCO;1\nCC;2\n")
+    yield "tsv", bytes([tsv | mu]) + b"name\tsmiles\tmu\na b\tCC(=O)O\t1\n"
+    yield "bad-table-twice", bytes([table]) + b"smiles,SMILES\nC,C\n"
+    yield "bad-table-same", bytes([table | first | mu]) + b"mu,x\nC,1\n"
+    yield "bad-table-ragged", bytes([table]) + b"smiles,mu\nC,1\nCC\n"
+    yield "bad-table-none", bytes([table]) + b"a,b\nC,1\n"
+    yield "bad-table-mu", bytes([table | mu]) + b"smiles,nu\nC,1\n"
+    yield "smi", bytes([smi]) + b"# comment\nCCO ethanol\nCC\tethane gas\n\n  N  \n"
+    yield "smi-header", bytes([smi | header_yes | limit]) + b"\xef\xbb\xbfsmiles name\r\nC a\r\nN b\r\nO c"
+    yield "smi-gz", bytes([smi]) + gz(b"C\nCC\n")
+    yield "bad-smi-zero", bytes([smi]) + b"C\nC\0C\n"
+    yield "bad-smi-mu", bytes([smi | mu | kind]) + b"C\n"
+    yield "bad-smi-long-gz", bytes([smi]) + gz(b"C" * 2_000_000)
+    block = b"methane\n  test\n\n  1  0  0  0  0  0  0  0  0  0999 V2000\n    0.0 0.0 0.0 C   0  0\nM  END\n"
+    fields = b"> 1 <mu> (x)\n1.5\n\n>  <kind>\na\nb\n\n"
+    yield "sdf", bytes([sdf]) + (block + fields + b"$$$$\n") * 2
+    yield "sdf-fields", bytes([sdf | mu | kind]) + block + fields + b"$$$$\n" + block + b"> <mu>\n2\n$$$$\n" + block
+    yield "sdf-limit", bytes([sdf | limit]) + (block + b"$$$$\n") * 3
+    yield "sdf-crlf-gz", bytes([sdf | mu]) + gz((block + fields + b"$$$$\n").replace(b"\n", b"\r\n"))
+    yield "bad-sdf-field", bytes([sdf | mu]) + block + b"> <nu>\n1\n\n$$$$\n"
+    yield "bad-sdf-brackets", bytes([sdf | mu]) + block + b">  mu>  <mu\n1\n>\n><\n> <mu>\n\n$$$$\n"
+    yield "bad-sdf-no-end", bytes([sdf]) + b"\n\n\n$$$$\n$$$$\n\nM  END"
+
+
 def main():
     seeds = {"npy": npy_seeds, "csv": csv_seeds, "idx": idx_seeds, "cifar": cifar_seeds, "tensor_file": tensor_file_seeds,
-             "selfies": selfies_seeds, "smiles": smiles_seeds}
+             "selfies": selfies_seeds, "smiles": smiles_seeds, "molecule_rows": molecule_rows_seeds}
     for target, make in seeds.items():
         folder = CORPUS / target
         folder.mkdir(parents=True, exist_ok=True)
@@ -207,7 +241,7 @@ def main():
         for name, data in make():
             (folder / name).write_bytes(data)
         files = list(folder.iterdir())
-        print(f"{target:12} {len(files):3} files {sum(f.stat().st_size for f in files):7} bytes")
+        print(f"{target:13} {len(files):3} files {sum(f.stat().st_size for f in files):7} bytes")
 
 
 if __name__ == "__main__":
