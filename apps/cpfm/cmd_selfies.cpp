@@ -137,6 +137,7 @@ void translate(const Direction& direction, const SelfiesArguments& arguments, co
   output.add(fmt::format("{},{}\n", direction.from, direction.to));
 
   std::size_t rows = 0, failed = 0;
+  std::string first_problem;
   struct Row {
     std::string from, to, problem;
   };
@@ -163,6 +164,7 @@ void translate(const Direction& direction, const SelfiesArguments& arguments, co
     });
     for (const Row& row : batch) {
       ++rows;
+      if (first_problem.empty()) first_problem = row.problem;
       if (!row.problem.empty() && ++failed <= kMessages) log().warn("row {}: {}", rows, row.problem);
       output.add(fmt::format("{},{}\n", csv_cell(row.from), csv_cell(row.to)));
     }
@@ -170,7 +172,8 @@ void translate(const Direction& direction, const SelfiesArguments& arguments, co
   }
   if (failed > kMessages) log().warn("{} more rows could not be translated", grouped(failed - kMessages));
   if (rows > 0 && failed == rows)
-    throw Error(reader.name(), fmt::format("none of its {} rows could be translated", grouped(rows)),
+    throw Error(reader.name(),
+                fmt::format("none of its {} rows could be translated, the first: {}", grouped(rows), first_problem),
                 "is this the right column, and the right way round?");
   output.finish();
   const std::string summary = fmt::format("{} rows, {} could not be translated", grouped(rows), grouped(failed));

@@ -65,6 +65,7 @@ void check_output_files(const ModelFacts& facts, bool molecules, bool pairs, con
   if (molecules && !pairs) allowed.insert(allowed.end(), {".smi", ".sdf"});
   check_extension("--output", files.out, allowed);
   check_writable("--output", files.out);
+  if (molecules) require_rdkit("a model of molecules");
   if (!files.png.empty()) {
     check_extension("--png", files.png, {".png"});
     check_writable("--png", files.png);

@@ -26,19 +26,11 @@ constexpr std::size_t kLargePicture = 3 * 48 * 48;
 constexpr std::uint32_t kShownStream = 0x73686f77;  // "show"
 constexpr std::size_t kLabelNeighbours = 15;
 
-// Collects the report while pictures are made, each also as a file of its own.
-class Builder {
- public:
-  explicit Builder(const Run& run) : run_(run) {}
-
-  ReportFigure picture(const char* name, std::vector<std::byte> png, double scale, std::string caption) {
-    write_whole(run_.folder / name, png);
-    return {.png = std::move(png), .scale = scale, .caption = std::move(caption)};
-  }
-
- private:
-  const Run& run_;
-};
+// A picture of the report, which is also a file of its own.
+ReportFigure picture(const Run& run, const char* name, std::vector<std::byte> png, double scale, std::string caption) {
+  write_whole(run.folder / name, png);
+  return {.png = std::move(png), .scale = scale, .caption = std::move(caption)};
+}
 
 Lines loss_curves(const fs::path& metrics, bool cpfm) {
   Lines lines;
@@ -114,223 +106,289 @@ Json neighbours_tell(const FloatMatrix& y, const Dataset& data) {
   return result;
 }
 
-// Molecules in place of the numbers that stand for them: drawn where they lie, and beside the map that t-SNE makes.
-void add_molecules(HtmlReport& report, Builder& build, Json& numbers, const Run& run, FlowModel& model,
-                   const Dataset& shown, const FloatMatrix& y, const FloatMatrix& back, const SampleOptions& sampling) {
+// The report of a model, in the order of its sections; what the model makes of some samples is shared by all of them.
+class ModelReport {
+ public:
+  ModelReport(const Run& run, const TrainState& state, const Context& context)
+      : run_(run),
+        state_(state),
+        context_(context),
+        model_(open_model((run / "model.cpfm").string(), run.options.device)),
+        facts_(model_->facts()),
+        coupled_(run.coupling != nullptr ? &run.coupling->summary : nullptr),
+        progress_(context.progress()),
+        // Large pictures take long, and fewer of them fill a page.
+        large_(facts_.image && facts_.image->size() > kLargePicture),
+        rows_(some_rows(run.data.size(), 2000, context.seed)),
+        shown_(select(run.data, rows_)) {
+    sampling_.seed = context.seed;
+    sampling_.progress = progress_.get();
+    run.applied.invert(shown_.samples.view());  // the model wants samples as they are in the file
+    y_ = model_->embed(shown_.samples.view(), 1, sampling_);
+    back_ =
+        model_->generate({y_.data(), std::min<std::size_t>(shown_.size(), large_ ? 90 : 500), y_.cols()}, sampling_);
+  }
+
+  Json write() {
+    measure();
+    report_.title = printable(run_.data.source, 100);
+    report_.subtitle = coupled_ != nullptr
+                           ? fmt::format("{} on a {} map", short_kernel(coupled_->kernel), coupled_->latent)
+                           : fmt::format("the map that {} makes", facts_.method);
+    add_map();
+    if (facts_.image) {
+      add_pictures();
+    } else if (run_.molecules != nullptr) {
+      add_molecules();
+      add_tsne_of_molecules();
+    } else {
+      add_features();
+    }
+    add_curves();
+    add_numbers();
+    add_how_to_make_again();
+    report_.footer = version_text();
+    write_html_report(run_ / "report.html", report_);
+    return std::move(numbers_);
+  }
+
+ private:
+  MatrixView<const float> originals() const { return {shown_.samples.data(), back_.rows(), shown_.dim()}; }
+
+  void measure();
+  void add_map();
+  void add_pictures();
+  void add_molecules();
+  void add_tsne_of_molecules();
+  void add_features();
+  void add_curves();
+  void add_numbers();
+  void add_how_to_make_again();
+
+  void add(ReportSection section) { report_.sections.push_back(std::move(section)); }
+  ReportFigure png(const char* name, const Figure& figure, std::string caption) const {
+    return picture(run_, name, png_bytes(figure), figure.scale, std::move(caption));
+  }
+  ReportFigure png(const char* name, std::vector<std::byte> bytes) const {
+    return picture(run_, name, std::move(bytes), 1, "");
+  }
+  // Where the map is, all of it.
+  GridBox whole_map() const { return box_around(run_.coupling != nullptr ? run_.coupling->latent.view() : y_.view()); }
+
+  const Run& run_;
+  const TrainState& state_;
+  const Context& context_;
+  const std::unique_ptr<FlowModel> model_;
+  const ModelFacts& facts_;
+  const CoupleSummary* const coupled_;  // null for methods that need no coupling
+  const std::unique_ptr<Progress> progress_;
+  SampleOptions sampling_;
+  const bool large_;
+  const std::vector<std::size_t> rows_;  // of the data, that are shown
+  Dataset shown_;
+  FloatMatrix y_, back_;  // the places of all that is shown, and what comes back from the first of them
+  Json numbers_;
+  HtmlReport report_;
+};
+
+void ModelReport::measure() {
+  numbers_ = {{"output", run_.folder.string()},
+              {"model", (run_ / "model.cpfm").string()},
+              {"report", (run_ / "report.html").string()},
+              {"n", run_.data.size()},
+              {"parameters", facts_.parameters},
+              {"steps", state_.steps},
+              {"epochs", state_.epoch},
+              {"seconds", state_.seconds},
+              {"loss_x", state_.loss_x},
+              {"loss_y", state_.loss_y},
+              {"device", model_->device()},
+              {"method", facts_.method}};
+  if (coupled_ != nullptr) numbers_["coupling"] = Json::parse(to_json(*coupled_));
+  if (state_.validation_x)
+    numbers_.update({{"validation_x", *state_.validation_x}, {"validation_y", *state_.validation_y}});
+  numbers_["mse"] = mean_squared_error(originals(), back_.view());
+  if (shown_.labels) {
+    const std::vector<std::int32_t>& labels = shown_.labels->ids;
+    const std::vector<std::int32_t> judged = nearest_labels(shown_.samples.view(), labels, back_.view(), 1);
+    const std::span<const std::int32_t> own(labels.data(), back_.rows());
+    numbers_["label_kept"] = {
+        {"value", agreement(judged, own)}, {"n", back_.rows()}, {"judge", "1-NN on the originals"}};
+    const std::size_t k = std::min(kLabelNeighbours, shown_.size() - 1);
+    const std::vector<std::int32_t> neighbours = nearest_labels(y_.view(), labels, y_.view(), k, true);
+    numbers_["knn_label"] = {{"value", agreement(neighbours, labels)}, {"k", k}};
+  }
+  if (facts_.latent == "gaussian") {
+    const GaussianDistance distance = wasserstein2_to_gaussian(y_.view(), 1000, context_.seed);
+    numbers_["w2_gaussian"] = {{"value", distance.value}, {"n", distance.n}, {"floor", distance.floor}};
+  }
+  if (!shown_.properties.empty()) numbers_["knn_r2"]["network"] = neighbours_tell(y_, shown_);
+}
+
+void ModelReport::add_map() {
+  if (!can_draw()) return;
+  const std::string caption = fmt::format("{} samples", rows_.size());
+  Figure maps;
+  if (coupled_ == nullptr) {
+    maps.panels = {map_scatter(y_, shown_, "")};
+    add({.heading = "The map",
+         .text = "Where the model puts each sample.",
+         .blocks = {png("embedding.png", maps, caption)}});
+    return;
+  }
+  const FloatMatrix all = run_.coupling->embed_all(run_.coupled(), false, context_.seed);
+  const FloatMatrix plan = take_rows(all.view(), rows_);
+  if (!shown_.properties.empty()) numbers_["knn_r2"]["coupling"] = neighbours_tell(plan, shown_);
+  maps.panels = {map_scatter(plan, shown_, coupled_->kernel, "Coupling (stage 1)"),
+                 map_scatter(y_, shown_, coupled_->kernel, "Network (stage 2)")};
+  add({.heading = "The map",
+       .text = "Left, where the coupling puts each sample; right, where the network does, "
+               "which sees the sample alone. One draw each.",
+       .blocks = {png("embedding.png", maps, caption)}});
+}
+
+void ModelReport::add_pictures() {
+  GridOptions grid;
+  grid.range = facts_.value_range.value_or(std::array<float, 2>{0, 255});
+  grid.columns = 15;
+  const std::size_t pairs = std::min<std::size_t>(45, back_.rows());
+  const FloatMatrix both = interleave_pairs({shown_.samples.data(), pairs, shown_.dim()},
+                                            {back_.data(), pairs, back_.cols()}, grid.columns, grid.range);
+  add({.heading = "There and back",
+       .text = "Rows in turn: originals, and what comes back from their place on the map.",
+       .blocks = {png("reconstructions.png", png_grid_bytes(both.view(), *facts_.image, grid))}});
+  const std::size_t side = large_ ? 10 : 15;
+  const GridBox box = whole_map();
+  const FloatMatrix places = grid_places(side, box, facts_.latent_dim);
+  const FloatMatrix generated = model_->generate(places.view(), sampling_);
+  grid.columns = side;
+  add({.heading = "Across the map",
+       .text = fmt::format(
+           "A sample for every place of a grid, from {:.2g} to {:.2g} across{}.", box.across[0], box.across[1],
+           facts_.latent_dim > 1 ? fmt::format(" and from {:.2g} to {:.2g} upwards", box.up[0], box.up[1]) : ""),
+       .blocks = {png("grid.png", png_grid_bytes(generated.view(), *facts_.image, grid))}});
+}
+
+// Molecules in place of the numbers that stand for them, drawn where they lie.
+void ModelReport::add_molecules() {
   constexpr std::size_t kPairs = 24, kColumns = 6, kSide = 8;
-  const std::size_t pairs = std::min({kPairs, shown.size(), back.rows()});
+  const std::size_t pairs = std::min({kPairs, shown_.size(), back_.rows()});
   MoleculeSheetOptions sheet;
   sheet.columns = std::min(kColumns, pairs);
-  const std::vector<std::string> returned = run.molecules->decode({back.data(), pairs, back.cols()});
-  report.sections.push_back(
-      {.heading = "Molecules there and back",
+  const std::vector<std::string> returned = run_.molecules->decode({back_.data(), pairs, back_.cols()});
+  const std::vector<std::string> both =
+      molecule_pairs(std::span(shown_.molecules).first(pairs), returned, sheet.columns);
+  add({.heading = "Molecules there and back",
        .text = "Rows in turn: molecules, and what comes back from their place on the map.",
-       .blocks = {build.picture(
-           "reconstructions.png",
-           molecule_sheet_png(molecule_pairs(std::span(shown.molecules).first(pairs), returned, sheet.columns), sheet),
-           1, "")}});
-  const GridBox box = box_around(run.coupling != nullptr ? run.coupling->latent.view() : y.view());
-  const FloatMatrix places = grid_places(kSide, box, y.cols());
-  const FloatMatrix points = model.generate(places.view(), sampling);
+       .blocks = {png("reconstructions.png", molecule_sheet_png(both, sheet))}});
+  const GridBox box = whole_map();
+  const FloatMatrix places = grid_places(kSide, box, y_.cols());
+  const FloatMatrix points = model_->generate(places.view(), sampling_);
   sheet.columns = kSide;
   sheet.cell_width = 150;
   sheet.cell_height = 120;
-  report.sections.push_back(
-      {.heading = "Across the map",
+  add({.heading = "Across the map",
        .text = fmt::format("A molecule for every place of a grid, from {:.2g} to {:.2g} across.", box.across[0],
                            box.across[1]),
-       .blocks = {build.picture("grid.png", molecule_sheet_png(run.molecules->decode(points.view()), sheet), 1, "")}});
-  if (shown.size() < 8 || run.coupling == nullptr) return;
-  const Standardizer scale = Standardizer::fit(shown, Standardize::kZscore);
-  FloatMatrix scaled = take_rows(shown.samples.view(), some_rows(shown.size(), shown.size(), 0));
+       .blocks = {png("grid.png", molecule_sheet_png(run_.molecules->decode(points.view()), sheet))}});
+}
+
+void ModelReport::add_tsne_of_molecules() {
+  if (shown_.size() < 8 || coupled_ == nullptr) return;
+  const Standardizer scale = Standardizer::fit(shown_, Standardize::kZscore);
+  FloatMatrix scaled = take_rows(shown_.samples.view(), some_rows(shown_.size(), shown_.size(), 0));
   scale.apply(scaled.view());
   TsneOptions options;
-  options.perplexity = std::min(options.perplexity, static_cast<double>(shown.size() - 1) / 3.5);
-  const FloatMatrix beside = tsne(scaled.view(), options, sampling.progress);
-  numbers["knn_r2"]["tsne"] = neighbours_tell(beside, shown);
-  numbers["knn_r2"]["pca"] = neighbours_tell(first_components(scaled.view(), 2), shown);
+  options.perplexity = std::min(options.perplexity, static_cast<double>(shown_.size() - 1) / 3.5);
+  const FloatMatrix beside = tsne(scaled.view(), options, sampling_.progress);
+  numbers_["knn_r2"]["tsne"] = neighbours_tell(beside, shown_);
+  numbers_["knn_r2"]["pca"] = neighbours_tell(first_components(scaled.view(), 2), shown_);
   if (!can_draw()) return;
   Figure maps;
-  maps.panels = {map_scatter(beside, shown, run.coupling->summary.kernel, "t-SNE of the points"),
-                 map_scatter(y, shown, run.coupling->summary.kernel, "Network")};
-  report.sections.push_back(
-      {.heading = "Beside t-SNE",
+  maps.panels = {map_scatter(beside, shown_, coupled_->kernel, "t-SNE of the points"),
+                 map_scatter(y_, shown_, coupled_->kernel, "Network")};
+  add({.heading = "Beside t-SNE",
        .text = "The same molecules where t-SNE puts the points that stand for them.",
-       .blocks = {build.picture("tsne.png", png_bytes(maps), maps.scale, fmt::format("{} molecules", shown.size()))}});
+       .blocks = {png("tsne.png", maps, fmt::format("{} molecules", shown_.size()))}});
+}
+
+void ModelReport::add_features() {
+  constexpr std::size_t kMostRows = 40;
+  const std::vector<double> explained = explained_variance(originals(), back_.view());
+  ReportTable table;
+  table.columns = {{.name = "feature"}, {.name = "explained variance", .numeric = true}};
+  for (std::size_t k = 0; k < std::min(explained.size(), kMostRows); ++k) {
+    table.rows.push_back({k < facts_.feature_names.size() ? facts_.feature_names[k] : fmt::format("feature {}", k + 1),
+                          fmt::format("{:.3f}", explained[k])});
+  }
+  if (explained.size() > kMostRows) table.caption = fmt::format("The first {} of {}", kMostRows, explained.size());
+  add({.heading = "There and back",
+       .text = "How much of each feature comes back from a place on the map: 1 is all of it, 0 no more than the mean. "
+               "A place stands for many samples, and one of them is drawn.",
+       .blocks = {table}});
+}
+
+void ModelReport::add_curves() {
+  if (!can_draw() || state_.steps == 0) return;
+  Figure curves;
+  curves.panels = {loss_curves(run_ / "metrics.jsonl", coupled_ != nullptr)};
+  if (coupled_ != nullptr && !coupled_->history.empty()) curves.panels.emplace_back(objective_curve(*coupled_));
+  add({.heading = "How it went", .blocks = {png("curves.png", curves, "")}});
+}
+
+void ModelReport::add_numbers() {
+  ReportFacts block;
+  const auto fact = [&](std::string what, std::string text) {
+    block.facts.emplace_back(std::move(what), std::move(text));
+  };
+  fact("Samples", fmt::format("{} of {} features", run_.data.size(), run_.data.dim()));
+  if (coupled_ != nullptr) {
+    fact("Objective of the coupling",
+         fmt::format("{} ({:.1f} % of a random coupling's {}), {}", number(coupled_->objective),
+                     100 * coupled_->objective / coupled_->objective_random, number(coupled_->objective_random),
+                     coupled_->status));
+  }
+  fact("Method", facts_.method);
+  if (state_.steps > 0) fact("Network", fmt::format("{}, {} parameters", facts_.network.kind, facts_.parameters));
+  if (state_.steps > 0)
+    fact("Training", fmt::format("{} steps, {} epochs, {:.1f} min on {}", state_.steps, state_.epoch,
+                                 state_.seconds / 60, model_->device()));
+  if (state_.validation_x)
+    fact("Loss, held out", fmt::format("x {}, y {}", number(*state_.validation_x), number(*state_.validation_y)));
+  fact("Squared error there and back", fmt::format("{} per value", number(numbers_["mse"].get<double>())));
+  if (numbers_.contains("label_kept")) {
+    fact("Label kept there and back",
+         fmt::format("{:.3f} of {} samples of the training data, judged by 1-NN on the originals",
+                     numbers_["label_kept"]["value"].get<double>(), back_.rows()));
+    fact(fmt::format("{}-NN label on the map", numbers_["knn_label"]["k"].get<std::size_t>()),
+         fmt::format("{:.3f}", numbers_["knn_label"]["value"].get<double>()));
+  }
+  const Json maps = numbers_.value("knn_r2", Json::object());
+  for (const auto& [map, told] : maps.items()) {
+    for (const auto& [property, share] : told.items())
+      fact(fmt::format("10-NN R² of {}, {}", printable(property, 60), map), fmt::format("{:.3f}", share.get<double>()));
+  }
+  if (numbers_.contains("w2_gaussian")) {
+    const Json& w2 = numbers_["w2_gaussian"];
+    fact("W₂² to the Gaussian", fmt::format("{} at N = {} (floor {})", number(w2["value"].get<double>()),
+                                            w2["n"].get<std::size_t>(), number(w2["floor"].get<double>())));
+  }
+  add({.heading = "Numbers", .blocks = {block}});
+}
+
+void ModelReport::add_how_to_make_again() {
+  ReportSection again = how_to_make_again(run_, context_);
+  if (!facts_.training.empty()) {
+    again.blocks.push_back(ReportListing{.text = Json::parse(facts_.training).dump(2),
+                                         .caption = "What training made of them on this machine"});
+  }
+  add(std::move(again));
 }
 
 }  // namespace
 
 Json write_run_report(const Run& run, const TrainState& state, const Context& context) {
-  const auto model = open_model((run / "model.cpfm").string(), run.options.device);
-  const ModelFacts& facts = model->facts();
-  const CoupleSummary* const coupled = run.coupling != nullptr ? &run.coupling->summary : nullptr;
-  const auto progress = context.progress();
-  SampleOptions sampling;
-  sampling.seed = context.seed;
-  sampling.progress = progress.get();
-
-  // The model wants samples as they are in the file.
-  const std::vector<std::size_t> rows = some_rows(run.data.size(), 2000, context.seed);
-  Dataset shown = select(run.data, rows);
-  run.applied.invert(shown.samples.view());
-  const FloatMatrix y = model->embed(shown.samples.view(), 1, sampling);
-  // Large pictures take long, and fewer of them fill a page.
-  const bool large = facts.image && facts.image->size() > kLargePicture;
-  const std::size_t most_back = std::min<std::size_t>(shown.size(), large ? 90 : 500);
-  const FloatMatrix back = model->generate({y.data(), most_back, y.cols()}, sampling);
-
-  Json numbers{{"output", run.folder.string()},
-               {"model", (run / "model.cpfm").string()},
-               {"report", (run / "report.html").string()},
-               {"n", run.data.size()},
-               {"parameters", facts.parameters},
-               {"steps", state.steps},
-               {"epochs", state.epoch},
-               {"seconds", state.seconds},
-               {"loss_x", state.loss_x},
-               {"loss_y", state.loss_y},
-               {"device", model->device()},
-               {"method", facts.method}};
-  if (coupled != nullptr) numbers["coupling"] = Json::parse(to_json(*coupled));
-  if (state.validation_x)
-    numbers.update({{"validation_x", *state.validation_x}, {"validation_y", *state.validation_y}});
-  const MatrixView<const float> originals{shown.samples.data(), most_back, shown.dim()};
-  const double mse = mean_squared_error(originals, back.view());
-  numbers["mse"] = mse;
-  if (shown.labels) {
-    const std::vector<std::int32_t> judged = nearest_labels(shown.samples.view(), shown.labels->ids, back.view(), 1);
-    const std::span<const std::int32_t> own(shown.labels->ids.data(), most_back);
-    numbers["label_kept"] = {{"value", agreement(judged, own)}, {"n", most_back}, {"judge", "1-NN on the originals"}};
-    const std::size_t k = std::min(kLabelNeighbours, shown.size() - 1);
-    const std::vector<std::int32_t> neighbours = nearest_labels(y.view(), shown.labels->ids, y.view(), k, true);
-    numbers["knn_label"] = {{"value", agreement(neighbours, shown.labels->ids)}, {"k", k}};
-  }
-  if (facts.latent == "gaussian") {
-    const GaussianDistance distance = wasserstein2_to_gaussian(y.view(), 1000, context.seed);
-    numbers["w2_gaussian"] = {{"value", distance.value}, {"n", distance.n}, {"floor", distance.floor}};
-  }
-
-  if (!shown.properties.empty()) numbers["knn_r2"]["network"] = neighbours_tell(y, shown);
-
-  Builder build(run);
-  HtmlReport report;
-  report.title = printable(run.data.source, 100);
-  report.subtitle = coupled != nullptr ? fmt::format("{} on a {} map", short_kernel(coupled->kernel), coupled->latent)
-                                       : fmt::format("the map that {} makes", facts.method);
-  if (can_draw() && coupled == nullptr) {
-    Figure map;
-    map.panels = {map_scatter(y, shown, "")};
-    report.sections.push_back({.heading = "The map",
-                               .text = "Where the model puts each sample.",
-                               .blocks = {build.picture("embedding.png", png_bytes(map), map.scale,
-                                                        fmt::format("{} samples", rows.size()))}});
-  } else if (can_draw()) {
-    const FloatMatrix all = run.coupling->embed_all(run.coupled(), false, context.seed);
-    const FloatMatrix plan = take_rows(all.view(), rows);
-    if (!shown.properties.empty()) numbers["knn_r2"]["coupling"] = neighbours_tell(plan, shown);
-    Figure maps;
-    maps.panels = {map_scatter(plan, shown, coupled->kernel, "Coupling (stage 1)"),
-                   map_scatter(y, shown, coupled->kernel, "Network (stage 2)")};
-    report.sections.push_back({.heading = "The map",
-                               .text = "Left, where the coupling puts each sample; right, where the network does, "
-                                       "which sees the sample alone. One draw each.",
-                               .blocks = {build.picture("embedding.png", png_bytes(maps), maps.scale,
-                                                        fmt::format("{} samples", rows.size()))}});
-  }
-  if (facts.image) {
-    GridOptions grid;
-    grid.range = facts.value_range.value_or(std::array<float, 2>{0, 255});
-    grid.columns = 15;
-    const std::size_t pairs = std::min<std::size_t>(45, most_back);
-    const FloatMatrix both = interleave_pairs({shown.samples.data(), pairs, shown.dim()},
-                                              {back.data(), pairs, back.cols()}, grid.columns, grid.range);
-    report.sections.push_back(
-        {.heading = "There and back",
-         .text = "Rows in turn: originals, and what comes back from their place on the map.",
-         .blocks = {build.picture("reconstructions.png", png_grid_bytes(both.view(), *facts.image, grid), 1, "")}});
-    const std::size_t side = large ? 10 : 15;
-    const GridBox box = box_around(coupled != nullptr ? run.coupling->latent.view() : y.view());
-    const FloatMatrix places = grid_places(side, box, facts.latent_dim);
-    const FloatMatrix generated = model->generate(places.view(), sampling);
-    grid.columns = side;
-    report.sections.push_back(
-        {.heading = "Across the map",
-         .text = fmt::format(
-             "A sample for every place of a grid, from {:.2g} to {:.2g} across{}.", box.across[0], box.across[1],
-             facts.latent_dim > 1 ? fmt::format(" and from {:.2g} to {:.2g} upwards", box.up[0], box.up[1]) : ""),
-         .blocks = {build.picture("grid.png", png_grid_bytes(generated.view(), *facts.image, grid), 1, "")}});
-  }
-  if (run.molecules != nullptr) add_molecules(report, build, numbers, run, *model, shown, y, back, sampling);
-  if (!facts.image && run.molecules == nullptr) {
-    constexpr std::size_t kMostRows = 40;
-    const std::vector<double> explained = explained_variance(originals, back.view());
-    ReportTable table;
-    table.columns = {{.name = "feature"}, {.name = "explained variance", .numeric = true}};
-    for (std::size_t k = 0; k < std::min(explained.size(), kMostRows); ++k) {
-      table.rows.push_back({k < facts.feature_names.size() ? facts.feature_names[k] : fmt::format("feature {}", k + 1),
-                            fmt::format("{:.3f}", explained[k])});
-    }
-    if (explained.size() > kMostRows) table.caption = fmt::format("The first {} of {}", kMostRows, explained.size());
-    report.sections.push_back(
-        {.heading = "There and back",
-         .text =
-             "How much of each feature comes back from a place on the map: 1 is all of it, 0 no more than the mean. "
-             "A place stands for many samples, and one of them is drawn.",
-         .blocks = {table}});
-  }
-  if (can_draw() && state.steps > 0) {
-    Figure curves;
-    curves.panels = {loss_curves(run / "metrics.jsonl", coupled != nullptr)};
-    if (coupled != nullptr && !coupled->history.empty()) curves.panels.emplace_back(objective_curve(*coupled));
-    report.sections.push_back(
-        {.heading = "How it went", .blocks = {build.picture("curves.png", png_bytes(curves), curves.scale, "")}});
-  }
-  ReportFacts facts_block;
-  const auto fact = [&](const char* what, std::string text) { facts_block.facts.emplace_back(what, std::move(text)); };
-  fact("Samples", fmt::format("{} of {} features", run.data.size(), run.data.dim()));
-  if (coupled != nullptr) {
-    fact("Objective of the coupling",
-         fmt::format("{} ({:.1f} % of a random coupling's {}), {}", number(coupled->objective),
-                     100 * coupled->objective / coupled->objective_random, number(coupled->objective_random),
-                     coupled->status));
-  }
-  fact("Method", facts.method);
-  if (state.steps > 0) fact("Network", fmt::format("{}, {} parameters", facts.network.kind, facts.parameters));
-  if (state.steps > 0)
-    fact("Training", fmt::format("{} steps, {} epochs, {:.1f} min on {}", state.steps, state.epoch, state.seconds / 60,
-                                 model->device()));
-  if (state.validation_x)
-    fact("Loss, held out", fmt::format("x {}, y {}", number(*state.validation_x), number(*state.validation_y)));
-  fact("Squared error there and back", fmt::format("{} per value", number(mse)));
-  if (numbers.contains("label_kept")) {
-    fact("Label kept there and back",
-         fmt::format("{:.3f} of {} samples of the training data, judged by 1-NN on the originals",
-                     numbers["label_kept"]["value"].get<double>(), most_back));
-    fact(fmt::format("{}-NN label on the map", numbers["knn_label"]["k"].get<std::size_t>()).c_str(),
-         fmt::format("{:.3f}", numbers["knn_label"]["value"].get<double>()));
-  }
-  const Json maps = numbers.value("knn_r2", Json::object());
-  for (const auto& [map, told] : maps.items()) {
-    for (const auto& [property, share] : told.items())
-      fact(fmt::format("10-NN R² of {}, {}", printable(property, 60), map).c_str(),
-           fmt::format("{:.3f}", share.get<double>()));
-  }
-  if (numbers.contains("w2_gaussian")) {
-    const Json& w2 = numbers["w2_gaussian"];
-    fact("W₂² to the Gaussian", fmt::format("{} at N = {} (floor {})", number(w2["value"].get<double>()),
-                                            w2["n"].get<std::size_t>(), number(w2["floor"].get<double>())));
-  }
-  report.sections.push_back({.heading = "Numbers", .blocks = {facts_block}});
-  ReportSection again = how_to_make_again(run, context);
-  if (!facts.training.empty()) {
-    again.blocks.push_back(ReportListing{.text = Json::parse(facts.training).dump(2),
-                                         .caption = "What training made of them on this machine"});
-  }
-  report.sections.push_back(std::move(again));
-  report.footer = version_text();
-  write_html_report(run / "report.html", report);
-  return numbers;
+  return ModelReport(run, state, context).write();
 }
 
 Json write_map_report(const Run& run, const FloatMatrix& y, double seconds, const Context& context) {
@@ -366,11 +424,11 @@ Json write_map_report(const Run& run, const FloatMatrix& y, double seconds, cons
   if (can_draw()) {
     Figure map;
     map.panels = {map_scatter(places, shown, "")};
-    report.sections.push_back({.heading = "The map",
-                               .text = "Where each sample is put. There is no model: other samples have no place, and "
-                                       "nothing comes back from one.",
-                               .blocks = {Builder(run).picture("embedding.png", png_bytes(map), map.scale,
-                                                               fmt::format("{} samples", rows.size()))}});
+    report.sections.push_back(
+        {.heading = "The map",
+         .text = "Where each sample is put. There is no model: other samples have no place, and "
+                 "nothing comes back from one.",
+         .blocks = {picture(run, "embedding.png", png_bytes(map), map.scale, fmt::format("{} samples", rows.size()))}});
   }
   report.sections.push_back({.heading = "Numbers", .blocks = {facts}});
   report.sections.push_back(how_to_make_again(run, context));

@@ -21,12 +21,13 @@ std::vector<std::string> split_selfies(std::string_view selfies);
 // "".
 std::string selfies_to_smiles(std::string_view selfies);
 
-// The SELFIES of a molecule, its atoms in the order they are written in. Aromatic SMILES go through kekulised() first.
-// An Error where the SMILES cannot be read or an atom has more bonds than SELFIES can give it.
+// The SELFIES of a molecule, its atoms in the order they are written in. Aromatic SMILES go through kekulised() first,
+// and their atoms come in its order. An Error where the SMILES cannot be read or an atom has more bonds than SELFIES
+// can give it.
 std::string smiles_to_selfies(std::string_view smiles);
 
-// The same molecule with alternating single and double bonds in place of aromatic ones. Needs RDKit; without it an
-// Error that says how to get it.
+// The same molecule with alternating single and double bonds in place of aromatic ones; its atoms may come in another
+// order. Needs RDKit; without it an Error that says how to get it.
 std::string kekulised(std::string_view smiles);
 
 // Every symbol that occurs in the strings, each once, in byte order.

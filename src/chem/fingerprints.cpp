@@ -13,6 +13,7 @@
 namespace cpfm {
 
 bool has_rdkit() { return true; }
+void require_rdkit(const char*) {}
 
 std::string canonical_smiles(std::string_view smiles) { return RDKit::MolToSmiles(*read_molecule(smiles)); }
 

@@ -22,7 +22,7 @@ std::string kekulised(std::string_view smiles) {
                 "at most " + std::to_string(kLongestSmiles));
   RDKit::SmilesWriteParams writing;
   writing.doKekule = true;
-  writing.canonical = false;  // keeps the order of the atoms
+  writing.canonical = false;  // the order of the atoms, but for branches that RDKit turns
   const std::unique_ptr<RDKit::RWMol> molecule = parse_smiles(smiles, false);
   try {
     RDKit::MolOps::Kekulize(*molecule);

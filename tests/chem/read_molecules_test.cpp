@@ -274,7 +274,7 @@ TEST(ReadMolecules, KeepsTheOrderOfManyRows) {
 
 TEST(ReadMolecules, SaysHowToGetRdkit) {
   EXPECT_FALSE(has_rdkit());
-  EXPECT_CONTAINS(problem_of(kTable), "reading molecules: needs RDKit, and this build has none; install it");
+  EXPECT_CONTAINS(problem_of(kTable), "m.csv: reading molecules needs RDKit, and this build has none; install it");
 }
 
 #endif

@@ -99,8 +99,13 @@ TEST_F(Molecules, RowsLeftOutAreCountedInEveryResult) {
 #else
 
 TEST_F(Molecules, SayHowToGetRdkit) {
-  for (const char* file : {"m.csv", "m.smi"})
-    expect_refused(run({"data", "info", file}), "reading molecules: needs RDKit, and this build has none; install it");
+  for (const std::string file : {"m.csv", "m.smi"}) {
+    const std::string told = file + ": reading molecules needs RDKit, and this build has none; install it (Debian: ";
+    expect_refused(run({"data", "info", file}), told);
+    expect_refused(run({"couple", file, "-o", "c.cpfm"}), told);
+  }
+  here_.input = "smiles\nc1ccccc1\n";
+  expect_refused(run({"selfies", "encode", "-", "--quiet"}), "SMILES with aromatic atoms: needs RDKit, and this build");
 }
 
 #endif

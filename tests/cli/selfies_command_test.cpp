@@ -85,7 +85,7 @@ TEST(SelfiesCommand, AllFailedIsAnErrorAndWritesNothing) {
   const Outcome told = run_cpfm({"selfies", "decode", "-", "-o", out}, with_input("selfies\nCCO\nC\n"));
   EXPECT_EQ(told.exit_code, 1);
   EXPECT_CONTAINS(told.err, "row 1: SELFIES, character 1: 'CCO' stands outside of brackets");
-  EXPECT_CONTAINS(told.err, "none of its 2 rows could be translated");
+  EXPECT_CONTAINS(told.err, "none of its 2 rows could be translated, the first: SELFIES, character 1");
   EXPECT_FALSE(std::filesystem::exists(out));
   EXPECT_EQ(run_cpfm({"selfies", "decode", "-"}, with_input("selfies\nCCO\n")).out, "");
   EXPECT_EQ(run_cpfm({"selfies", "decode", "-"}, with_input("selfies\n")).out, "selfies,smiles\n");
