@@ -36,7 +36,7 @@ struct SequenceData {
   std::int32_t alphabet = 0;
   // n × f, f ≥ 0: what the encoder may look at besides; near 0 and 1 in size.
   MatrixView<const float> features;
-  // n × p, p ≥ 0: what should be readable from a latent point, so that latent points lie in its order.
+  // n × p, 0 ≤ p < latent: what the first numbers of a latent point should be, so that points lie in their order.
   MatrixView<const float> targets;
 };
 

@@ -84,7 +84,9 @@ TEST(SequenceVae, GivesBackWordsItHasNotSeenAndOrdersThemByTheTarget) {
   EXPECT_LT(same(*vae, others, vae->decode(shifted.view())), 0.2);
   std::vector<double> ones(others.count);
   for (std::size_t i = 0; i < others.count; ++i) ones[i] = others.targets(i, 0);
-  EXPECT_GT(r_squared(nearest_mean(points.view(), ones, points.view(), 5, true), ones), 0.5);
+  std::vector<double> first(others.count);
+  for (std::size_t i = 0; i < others.count; ++i) first[i] = points(i, 0);
+  EXPECT_GT(r_squared(first, ones), 0.8);
 }
 
 TEST(SequenceVae, IsTheSameFromAFile) {
@@ -139,6 +141,9 @@ TEST(SequenceVae, RefusesWhatCannotBe) {
   SequenceVaeOptions endless = small();
   endless.epochs = 0;
   EXPECT_THROW(train_sequence_vae(words.data(), endless), Error);
+  SequenceVaeOptions narrowest = small();
+  narrowest.latent = 1;  // and there is a target
+  EXPECT_THROW(train_sequence_vae(words.data(), narrowest), Error);
   SequenceVaeOptions options = small();
   options.epochs = 1;
   const auto vae = train_sequence_vae(words.data(), options);
