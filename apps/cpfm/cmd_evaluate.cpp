@@ -62,7 +62,7 @@ void add_evaluate_command(CLI::App& app, Context& context) {
       throw Error("--coverage", fmt::format("{} has no density of both ways", model->facts().method),
                   "cpfm and infodiffusion have");
     const auto coder = coder_in(*model_file, sample->device);
-    Dataset data = samples_for(coder, data_options->load(context));
+    Dataset data = samples_for(coder, data_options->load(context), context);
     match_columns(data, model->facts());
     EvaluationArguments general = *arguments;
     if (coder) {
@@ -72,7 +72,9 @@ void add_evaluate_command(CLI::App& app, Context& context) {
     Json figures = Evaluation(data, model->facts(), general, *data_options, *sample, context).measure(*model);
     if (coder) {
       const auto progress = context.progress();
-      const MoleculeEvaluation molecules{*model, *coder, data, sample->resolve(context, progress.get())};
+      const std::filesystem::path at(*model_file);
+      const MoleculeEvaluation molecules{*model, *coder, data, sample->resolve(context, progress.get()),
+                                         std::filesystem::is_directory(at) ? at : at.parent_path()};
       figures["molecules"] = evaluate_molecules(molecules);
       if (!arguments->judge_data.empty()) {
         DataOptions of_judge = *data_options;

@@ -147,7 +147,7 @@ void add_embed_command(CLI::App& app, Context& context) {
     constexpr std::size_t kDrawsForMean = 16;
     const std::size_t count = o->mean && draws->count() == 0 ? kDrawsForMean : o->draws;
     const auto model = open_model(o->model, sample->device);
-    Dataset data = samples_for(coder_in(o->model, sample->device), data_options->load(context));
+    Dataset data = samples_for(coder_in(o->model, sample->device), data_options->load(context), context);
     match_columns(data, model->facts());
     const auto progress = context.progress();
     const SampleOptions options = sample->resolve(context, progress.get());
@@ -311,7 +311,7 @@ void add_reconstruct_command(CLI::App& app, Context& context) {
     const auto model = open_model(o->model, sample->device);
     const auto coder = coder_in(o->model, sample->device);
     check_output_files(model->facts(), coder.has_value(), true, {o->out, o->png, o->svg});
-    Dataset data = samples_for(coder, data_options->load(context));
+    Dataset data = samples_for(coder, data_options->load(context), context);
     match_columns(data, model->facts());
     const auto progress = context.progress();
     const SampleOptions options = sample->resolve(context, progress.get());

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/text.hpp"
+#include "cpfm/coupling.hpp"
 #include "cpfm/error.hpp"
 #include "cpfm/fingerprint_regressor.hpp"
 #include "cpfm/metric.hpp"
@@ -16,6 +17,9 @@
 
 namespace cpfm::app {
 namespace {
+
+// Of a path on which a property rises: its places, and the molecules that are made for each.
+constexpr std::size_t kSteps = 12, kEach = 32;
 
 std::vector<double> values_of(const Property& property) { return {property.values.begin(), property.values.end()}; }
 
@@ -47,10 +51,15 @@ Decoded decode(const MoleculeCoder& coder, const FloatMatrix& points) {
   return decoded;
 }
 
-// Where the model puts each sample on average.
-FloatMatrix mean_places(FlowModel& model, MatrixView<const float> samples, const SampleOptions& sampling) {
-  constexpr std::size_t kDraws = 16;
-  return take_means(model.embed(samples, kDraws, sampling), samples.rows);
+// Where molecules that were learned from lie: as they were coupled, where the run's folder tells, else a draw of the
+// model for each.
+FloatMatrix known_places(const MoleculeEvaluation& e, const Dataset& known) {
+  std::error_code ignored;
+  if (const std::filesystem::path file = e.folder / "coupling.cpfm"; std::filesystem::exists(file, ignored)) {
+    const Coupling coupling = Coupling::load(file);
+    if (coupling.data_fingerprint == fingerprint(known)) return coupling.embed_all(known, false, e.sampling.seed);
+  }
+  return e.model.embed(e.coder.encode(known, nullptr, e.sampling.progress).view(), 1, e.sampling);
 }
 
 // Places on which a property rises step by step, near each other: of the molecules of each step of equally many, the
@@ -79,6 +88,61 @@ FloatMatrix rising_path(const FloatMatrix& places, const std::vector<double>& va
   return path;
 }
 
+// Places mean what the molecules around them have: `learned` at `known`. How well that tells the property of the
+// molecules that are evaluated, over all places each may have, and how well what is made for a place has it.
+Json judge_places(const MoleculeEvaluation& e, const FingerprintRegressor& judge, const FloatMatrix& known,
+                  const std::vector<double>& learned) {
+  constexpr std::size_t kDraws = 16;
+  const std::size_t n = e.points.size();
+  const FloatMatrix draws = e.model.embed(e.points.samples.view(), kDraws, e.sampling);
+  const std::vector<double> meant = nearest_mean(known.view(), learned, draws.view(), kPropertyNeighbours);
+  std::vector<double> expected(n), once(n);
+  FloatMatrix y(n, draws.cols());
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t k = 0; k < kDraws; ++k) expected[i] += meant[i * kDraws + k] / kDraws;
+    once[i] = meant[i * kDraws];
+    std::ranges::copy(draws.row(i * kDraws), y.row(i).begin());
+  }
+  const std::vector<double> actual = values_of(e.points.properties.front());
+  Json result{{"unseen_r2", r_squared(expected, actual)}, {"unseen_r2_of_one_draw", r_squared(once, actual)}};
+  const Decoded made = decode(e.coder, e.model.generate(y.view(), e.sampling));
+  std::vector<double> wanted;
+  for (const std::size_t row : made.rows) wanted.push_back(once[row]);
+  const std::vector<double> judged = judge.predict(morgan_fingerprints(made.smiles));
+  result["generated_r2"] = r_squared(judged, wanted);
+  result["generated_rank_correlation"] = rank_correlation(judged, wanted);
+  return result;
+}
+
+// What the judge says of molecules that are made along a path.
+Json judge_path(const MoleculeEvaluation& e, const FingerprintRegressor& judge, const FloatMatrix& path) {
+  FloatMatrix places(path.rows() * kEach, path.cols());
+  for (std::size_t i = 0; i < places.rows(); ++i)
+    std::copy_n(path.row(i / kEach).data(), path.cols(), places.row(i).data());
+  const Decoded along = decode(e.coder, e.model.generate(places.view(), e.sampling));
+  const std::vector<double> said = judge.predict(morgan_fingerprints(along.smiles));
+  std::vector<double> sums(path.rows()), counts(path.rows()), step_of;
+  for (std::size_t k = 0; k < said.size(); ++k) {
+    const std::size_t step = along.rows[k] / kEach;
+    sums[step] += said[k];
+    counts[step] += 1;
+    step_of.push_back(static_cast<double>(step));
+  }
+  std::vector<double> steps, means;
+  Json shown = Json::array();
+  for (std::size_t s = 0; s < path.rows(); ++s) {
+    if (counts[s] == 0) continue;
+    steps.push_back(static_cast<double>(s));
+    means.push_back(sums[s] / counts[s]);
+    shown.push_back(
+        {{"place", std::vector<float>(path.row(s).begin(), path.row(s).end())}, {"predicted", means.back()}});
+  }
+  return {{"rank_correlation", rank_correlation(steps, means)},
+          {"rank_correlation_of_all", rank_correlation(step_of, said)},
+          {"each", kEach},
+          {"steps", shown}};
+}
+
 }  // namespace
 
 Json evaluate_molecules(const MoleculeEvaluation& e) {
@@ -105,7 +169,6 @@ Json evaluate_molecules(const MoleculeEvaluation& e) {
 Json judge_molecules(const MoleculeEvaluation& e, const Dataset& known) {
   if (known.properties.empty() || e.points.properties.empty())
     throw Error("--judge", "there is no property to judge", "--property names it");
-  constexpr std::size_t kSteps = 12, kEach = 32;
   if (known.size() < 2 * kSteps)
     throw Error("--judge", fmt::format("{} has {} molecules", known.source, known.size()),
                 fmt::format("at least {}", 2 * kSteps));
@@ -114,45 +177,9 @@ Json judge_molecules(const MoleculeEvaluation& e, const Dataset& known) {
   const FingerprintRegressor judge(morgan_fingerprints(known.molecules), learned);
   Json result{{"property", property.name},
               {"judge_r2", r_squared(judge.predict(morgan_fingerprints(e.points.molecules)), actual)}};
-  // Places mean what the molecules around them have.
-  const FloatMatrix points = e.coder.encode(known);
-  const FloatMatrix known_places = mean_places(e.model, points.view(), e.sampling);
-  const FloatMatrix y = mean_places(e.model, e.points.samples.view(), e.sampling);
-  const std::vector<double> meant = nearest_mean(known_places.view(), learned, y.view(), kPropertyNeighbours);
-  result["unseen_r2"] = r_squared(meant, actual);
-  const Decoded made = decode(e.coder, e.model.generate(y.view(), e.sampling));
-  std::vector<double> wanted;
-  for (const std::size_t row : made.rows) wanted.push_back(meant[row]);
-  const std::vector<double> judged = judge.predict(morgan_fingerprints(made.smiles));
-  result["generated_r2"] = r_squared(judged, wanted);
-  result["generated_rank_correlation"] = rank_correlation(judged, wanted);
-  // Along a path on which it rises.
-  const FloatMatrix path = rising_path(known_places, learned, kSteps);
-  FloatMatrix places(kSteps * kEach, path.cols());
-  for (std::size_t i = 0; i < places.rows(); ++i)
-    std::copy_n(path.row(i / kEach).data(), path.cols(), places.row(i).data());
-  const Decoded along = decode(e.coder, e.model.generate(places.view(), e.sampling));
-  const std::vector<double> said = judge.predict(morgan_fingerprints(along.smiles));
-  std::vector<double> sums(kSteps), counts(kSteps), steps, step_of;
-  for (std::size_t k = 0; k < said.size(); ++k) {
-    const std::size_t step = along.rows[k] / kEach;
-    sums[step] += said[k];
-    counts[step] += 1;
-    step_of.push_back(static_cast<double>(step));
-  }
-  std::vector<double> means;
-  Json shown = Json::array();
-  for (std::size_t s = 0; s < kSteps; ++s) {
-    if (counts[s] == 0) continue;
-    steps.push_back(static_cast<double>(s));
-    means.push_back(sums[s] / counts[s]);
-    shown.push_back(
-        {{"place", std::vector<float>(path.row(s).begin(), path.row(s).end())}, {"predicted", means.back()}});
-  }
-  result["path"] = {{"rank_correlation", rank_correlation(steps, means)},
-                    {"rank_correlation_of_all", rank_correlation(step_of, said)},
-                    {"each", kEach},
-                    {"steps", shown}};
+  const FloatMatrix places = known_places(e, known);
+  result.update(judge_places(e, judge, places, learned));
+  result["path"] = judge_path(e, judge, rising_path(places, learned, kSteps));
   return result;
 }
 

@@ -2,6 +2,8 @@
 // whether places on the map mean what they should.
 #pragma once
 
+#include <filesystem>
+
 #include "cli.hpp"
 #include "cpfm/flow.hpp"
 #include "cpfm/molecule_coder.hpp"
@@ -13,6 +15,7 @@ struct MoleculeEvaluation {
   const MoleculeCoder& coder;
   const Dataset& points;  // of molecules, as the model takes them
   SampleOptions sampling;
+  std::filesystem::path folder;  // of the run that made the model
 };
 
 // Figures of the molecules by themselves.

@@ -65,6 +65,10 @@ MoleculeCoder coder_of_run(const fs::path& folder, const Dataset& data, Sequence
                            const Context& context) {
   const fs::path file = folder / "molecules.cpfm";
   options.seed = context.seed;
+  if (data.properties.size() >= static_cast<std::size_t>(options.latent))
+    throw Error("--encoder-dim",
+                fmt::format("is {}, and there are {} properties", options.latent, data.properties.size()),
+                "more numbers than properties");
   const std::string mine = made_of(data, options);
   std::error_code ignored;
   if (fs::exists(file, ignored)) {
@@ -79,9 +83,10 @@ MoleculeCoder coder_of_run(const fs::path& folder, const Dataset& data, Sequence
   options.checkpoint = file.string() + ".partial";
   const auto progress = context.progress();
   try {
-    MoleculeCoder coder = MoleculeCoder::train(data, [&](const SequenceData& sequences) {
-      return flow.train_sequence_vae(sequences, options, progress.get());
-    });
+    MoleculeCoder coder = MoleculeCoder::train(
+        data,
+        [&](const SequenceData& sequences) { return flow.train_sequence_vae(sequences, options, progress.get()); },
+        progress.get());
     TensorFileWriter writer;
     writer.set_metadata("cpfm.kind", kKind);
     writer.set_metadata(kMadeOf, mine);
@@ -117,7 +122,7 @@ std::optional<MoleculeCoder> coder_in(const fs::path& model, const std::string& 
   }
 }
 
-Dataset samples_for(const std::optional<MoleculeCoder>& coder, Dataset data) {
+Dataset samples_for(const std::optional<MoleculeCoder>& coder, Dataset data, const Context& context) {
   if (!coder) {
     if (data.molecules.empty()) return data;
     throw Error(data.source, "holds molecules, and the model was made of something else", "give data of the same kind");
@@ -126,7 +131,7 @@ Dataset samples_for(const std::optional<MoleculeCoder>& coder, Dataset data) {
     throw Error(data.source, "holds no molecules, and the model was made of molecules",
                 "--smiles names the column of a table; .smi and .sdf files are molecules");
   std::size_t unknown = 0;
-  FloatMatrix points = coder->encode(data, &unknown);
+  FloatMatrix points = coder->encode(data, &unknown, context.progress().get());
   if (unknown > 0) {
     log().warn("{}: {} of {} molecules have symbols the model has not learned, or are longer than all it has learned",
                data.source, unknown, data.size());

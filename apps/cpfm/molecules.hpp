@@ -28,6 +28,6 @@ std::optional<MoleculeCoder> coder_in(const std::filesystem::path& model, const 
 
 // The samples that a model takes: points in the place of molecules where it is of molecules. Refuses data of the other
 // kind.
-Dataset samples_for(const std::optional<MoleculeCoder>& coder, Dataset data);
+Dataset samples_for(const std::optional<MoleculeCoder>& coder, Dataset data, const Context& context);
 
 }  // namespace cpfm::app

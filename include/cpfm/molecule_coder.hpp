@@ -1,14 +1,18 @@
 // Molecules as points and back: SELFIES and a sequence autoencoder together. The points are what stage 2 learns from.
+// Where properties are known, the first numbers of a point are guesses at them: of a molecule that was never measured
+// that is all there is, and the points of those that were have to be of the same kind for stage 2 to learn from them.
 #pragma once
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "cpfm/chem.hpp"
 #include "cpfm/data.hpp"
+#include "cpfm/descriptor_regressor.hpp"
 #include "cpfm/sequence_vae.hpp"
 
 namespace cpfm {
@@ -19,9 +23,9 @@ using LoadSequences = std::function<std::unique_ptr<SequenceVae>(const TensorFil
 
 class MoleculeCoder {
  public:
-  // Learns the molecules of `data`. The encoder sees their fingerprints (the samples) too, and the properties of `data`
-  // are to be readable from the points.
-  static MoleculeCoder train(const Dataset& data, const TrainSequences& train);
+  // Learns the molecules of `data`. The encoder sees their fingerprints (the samples) and guesses at the properties of
+  // `data` too.
+  static MoleculeCoder train(const Dataset& data, const TrainSequences& train, Progress* progress = nullptr);
   // What add_to() wrote. Whether there is any: is_in().
   static MoleculeCoder load(const TensorFile& file, const LoadSequences& load);
   static bool is_in(const TensorFile& file);
@@ -33,7 +37,7 @@ class MoleculeCoder {
 
   // The point of each molecule. Symbols it has not learned, and what is longer than all it has learned, it cannot tell:
   // `unknown` gets the number of molecules that have such.
-  FloatMatrix encode(const Dataset& molecules, std::size_t* unknown = nullptr) const;
+  FloatMatrix encode(const Dataset& molecules, std::size_t* unknown = nullptr, Progress* progress = nullptr) const;
   // The molecule of each point, as SMILES; "" where a point stands for no atoms at all, or for more bonds at one than
   // RDKit allows.
   std::vector<std::string> decode(MatrixView<const float> points) const;
@@ -44,13 +48,17 @@ class MoleculeCoder {
   void add_to(TensorFileWriter& writer) const;
 
  private:
-  MoleculeCoder(SelfiesCoder coder, std::unique_ptr<SequenceVae> vae, std::vector<std::string> training);
+  MoleculeCoder(SelfiesCoder coder, std::unique_ptr<SequenceVae> vae, std::vector<std::string> training,
+                std::optional<DescriptorRegressor> guesser);
   std::vector<std::int32_t> symbols_of(std::span<const std::string> smiles, std::size_t* unknown) const;
+  // Those of molecules it learned from are made without them.
+  FloatMatrix guesses_for(std::span<const std::string> smiles, Progress* progress) const;
 
   SelfiesCoder coder_;
   std::unique_ptr<SequenceVae> vae_;
   std::vector<std::string> training_;
   std::string training_text_;
+  std::optional<DescriptorRegressor> guesser_;  // where properties are known
 };
 
 // `data` with points in the place of fingerprints; labels, properties and molecules stay.

@@ -1,10 +1,10 @@
 // Kernel ridge regression on the likeness of fingerprints.
 #include "cpfm/fingerprint_regressor.hpp"
 
-#include <Eigen/Cholesky>
 #include <algorithm>
 #include <cmath>
 
+#include "chem/kernel_ridge.hpp"
 #include "cpfm/error.hpp"
 #include "cpfm/parallel.hpp"
 #include "cpfm/random.hpp"
@@ -32,19 +32,16 @@ FingerprintRegressor::FingerprintRegressor(const Fingerprints& molecules, std::s
     mean_ += values[rows[i]] / static_cast<double>(n);
   }
   Eigen::MatrixXd kernel(n, n);
-  Eigen::VectorXd wanted(n);
+  Eigen::MatrixXd wanted(n, 1);
   parallel_for(n, kAtOnce, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
       const auto column = static_cast<Eigen::Index>(i);
       for (std::size_t j = 0; j < n; ++j)
         kernel(static_cast<Eigen::Index>(j), column) = tanimoto(known_.row(i), known_.row(j));
-      kernel(column, column) += options.ridge;
-      wanted(column) = values[rows[i]] - mean_;
+      wanted(column, 0) = values[rows[i]] - mean_;
     }
   });
-  const Eigen::LLT<Eigen::Ref<Eigen::MatrixXd>> factor(kernel);
-  if (factor.info() != Eigen::Success) throw Error("ridge", "is too small for these molecules", "a larger one");
-  const Eigen::VectorXd weights = factor.solve(wanted);
+  const Eigen::VectorXd weights = fit_ridge(kernel, options.ridge, wanted).weights.col(0);
   weights_.assign(weights.begin(), weights.end());
 }
 

@@ -53,14 +53,32 @@ FloatMatrix scaled_properties(const Dataset& data) {
   return targets;
 }
 
+std::vector<std::string> all_canonical(std::span<const std::string> smiles) {
+  std::vector<std::string> written(smiles.size());
+  parallel_for(smiles.size(), kAtOnce, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) written[i] = canonical_smiles(smiles[i]);
+  });
+  return written;
+}
+
+FloatMatrix side_by_side(MatrixView<const float> a, MatrixView<const float> b) {
+  FloatMatrix both(a.rows, a.cols + b.cols);
+  for (std::size_t i = 0; i < a.rows; ++i) {
+    std::copy_n(a.data + i * a.cols, a.cols, both.row(i).data());
+    std::copy_n(b.data + i * b.cols, b.cols, both.row(i).data() + a.cols);
+  }
+  return both;
+}
+
 }  // namespace
 
-MoleculeCoder::MoleculeCoder(SelfiesCoder coder, std::unique_ptr<SequenceVae> vae, std::vector<std::string> training)
-    : coder_(std::move(coder)), vae_(std::move(vae)), training_(std::move(training)) {
+MoleculeCoder::MoleculeCoder(SelfiesCoder coder, std::unique_ptr<SequenceVae> vae, std::vector<std::string> training,
+                             std::optional<DescriptorRegressor> guesser)
+    : coder_(std::move(coder)), vae_(std::move(vae)), training_(std::move(training)), guesser_(std::move(guesser)) {
   for (const std::string& smiles : training_) training_text_ += smiles + '\n';
 }
 
-MoleculeCoder MoleculeCoder::train(const Dataset& data, const TrainSequences& train) {
+MoleculeCoder MoleculeCoder::train(const Dataset& data, const TrainSequences& train, Progress* progress) {
   const std::vector<std::string> strings = to_selfies(data.molecules);
   const std::vector<std::string> alphabet = selfies_alphabet(strings);
   const SelfiesCoder coder(alphabet);
@@ -72,17 +90,20 @@ MoleculeCoder MoleculeCoder::train(const Dataset& data, const TrainSequences& tr
     const std::vector<std::int32_t> row = coder.encode(text, length);
     symbols.insert(symbols.end(), row.begin(), row.end());
   }
-  const FloatMatrix targets = scaled_properties(data);
   SequenceData sequences;
   sequences.symbols = {symbols.data(), strings.size(), length};
   sequences.alphabet = static_cast<std::int32_t>(coder.symbols().size());
   sequences.features = data.samples.view();
-  sequences.targets = targets.view();
-  std::vector<std::string> training(data.size());
-  parallel_for(data.size(), kAtOnce, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i) training[i] = canonical_smiles(data.molecules[i]);
-  });
-  return MoleculeCoder(coder, train(sequences), std::move(training));
+  std::optional<DescriptorRegressor> guesser;
+  FloatMatrix seen;
+  if (!data.properties.empty()) {
+    const FloatMatrix descriptors = molecule_descriptors(data.molecules, progress);
+    guesser.emplace(descriptors.view(), scaled_properties(data).view());
+    seen = side_by_side(sequences.features, guesser->left_out().view());
+    sequences.features = seen.view();
+    sequences.targets = guesser->left_out().view();
+  }
+  return MoleculeCoder(coder, train(sequences), all_canonical(data.molecules), std::move(guesser));
 }
 
 bool MoleculeCoder::is_in(const TensorFile& file) { return file.metadata().contains(kFacts); }
@@ -105,13 +126,20 @@ MoleculeCoder MoleculeCoder::load(const TensorFile& file, const LoadSequences& l
   std::unique_ptr<SequenceVae> vae = load(file);
   if (vae->alphabet() != coder.symbols().size())
     throw Error(kFacts, "its alphabet is not that of its network", "the file is damaged");
-  return MoleculeCoder(std::move(coder), std::move(vae), std::move(lines));
+  std::optional<DescriptorRegressor> guesser;
+  if (DescriptorRegressor::is_in(file)) {
+    guesser.emplace(file);
+    if (guesser->left_out().rows() != lines.size())
+      throw Error(kTraining, "is not what its properties are guessed from", "the file is damaged");
+  }
+  return MoleculeCoder(std::move(coder), std::move(vae), std::move(lines), std::move(guesser));
 }
 
 void MoleculeCoder::add_to(TensorFileWriter& writer) const {
   writer.set_metadata(kFacts, Json{{"alphabet", coder_.symbols()}}.dump());
   writer.add(kTraining, DType::kU8, {training_text_.size()}, std::as_bytes(std::span(training_text_)));
   vae_->add_to(writer);
+  if (guesser_) guesser_->add_to(writer);
 }
 
 std::vector<std::int32_t> MoleculeCoder::symbols_of(std::span<const std::string> smiles, std::size_t* unknown) const {
@@ -137,10 +165,34 @@ std::vector<std::int32_t> MoleculeCoder::symbols_of(std::span<const std::string>
   return symbols;
 }
 
-FloatMatrix MoleculeCoder::encode(const Dataset& molecules, std::size_t* unknown) const {
+FloatMatrix MoleculeCoder::guesses_for(std::span<const std::string> smiles, Progress* progress) const {
+  const std::vector<std::string> written = all_canonical(smiles);
+  std::map<std::string, std::size_t, std::less<>> learned;
+  for (std::size_t i = 0; i < training_.size(); ++i) learned.emplace(training_[i], i);
+  FloatMatrix guesses(smiles.size(), guesser_->properties());
+  std::vector<std::size_t> others;
+  std::vector<std::string> unmeasured;
+  for (std::size_t i = 0; i < smiles.size(); ++i) {
+    if (const auto found = learned.find(written[i]); found != learned.end()) {
+      std::ranges::copy(guesser_->left_out().row(found->second), guesses.row(i).begin());
+    } else {
+      others.push_back(i);
+      unmeasured.push_back(smiles[i]);
+    }
+  }
+  if (others.empty()) return guesses;
+  const FloatMatrix said = guesser_->predict(molecule_descriptors(unmeasured, progress).view());
+  for (std::size_t k = 0; k < others.size(); ++k) std::ranges::copy(said.row(k), guesses.row(others[k]).begin());
+  return guesses;
+}
+
+FloatMatrix MoleculeCoder::encode(const Dataset& molecules, std::size_t* unknown, Progress* progress) const {
   CPFM_ASSERT(molecules.molecules.size() == molecules.size(), "samples are fingerprints of molecules");
   const std::vector<std::int32_t> symbols = symbols_of(molecules.molecules, unknown);
-  return vae_->encode({symbols.data(), molecules.size(), vae_->length()}, molecules.samples.view());
+  const MatrixView<const std::int32_t> sequences{symbols.data(), molecules.size(), vae_->length()};
+  if (!guesser_) return vae_->encode(sequences, molecules.samples.view());
+  const FloatMatrix guesses = guesses_for(molecules.molecules, progress);
+  return vae_->encode(sequences, side_by_side(molecules.samples.view(), guesses.view()).view());
 }
 
 std::vector<std::string> MoleculeCoder::decode_selfies(MatrixView<const float> points) const {

@@ -6,19 +6,23 @@
 namespace cpfm {
 namespace {
 
-[[noreturn]] void refuse(const char* what) {
-  throw Error(what, "needs RDKit, and this build has none",
-              "install it (Debian: librdkit-dev, libboost-dev and libcairo2-dev) and build cpfm again");
-}
+constexpr const char* kRemedy =
+    "install it (Debian: librdkit-dev, libboost-dev and libcairo2-dev) and build cpfm again";
+
+[[noreturn]] void refuse(const char* what) { throw Error(what, "needs RDKit, and this build has none", kRemedy); }
 
 }  // namespace
 
 bool has_rdkit() { return false; }
+void require_rdkit(const char* what) { refuse(what); }
 
 std::string kekulised(std::string_view) { refuse("SMILES with aromatic atoms"); }
 std::string canonical_smiles(std::string_view) { refuse("reading a molecule"); }
 Fingerprints morgan_fingerprints(std::span<const std::string>) { refuse("a fingerprint"); }
-MoleculesRead read_molecules(const std::string&, const MoleculeReadOptions&) { refuse("reading molecules"); }
+FloatMatrix molecule_descriptors(std::span<const std::string>, Progress*) { refuse("descriptors of molecules"); }
+MoleculesRead read_molecules(const std::string& source, const MoleculeReadOptions&) {
+  throw Error(source, "reading molecules needs RDKit, and this build has none", kRemedy);
+}
 std::vector<std::byte> molecule_sheet_png(std::span<const std::string>, const MoleculeSheetOptions&) {
   refuse("drawing molecules");
 }
