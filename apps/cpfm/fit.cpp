@@ -87,6 +87,7 @@ Coupling coupling_of(const FitRequest& request, CoupleOptions options, const Con
 }  // namespace
 
 RunResult fit(const FitRequest& request, FlowEntry& flow, const Context& context) {
+  request.molecules.check(request.data);
   if (request.train.options.method != "cpfm") return fit_without_coupling(request, flow, context);
   CoupleOptions couple_options = request.couple.resolve(context, request.data.size());
   const TrainOptions options = request.train.resolve(context, request.data, flow);

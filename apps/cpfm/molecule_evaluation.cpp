@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 
+#include "base/log.hpp"
 #include "base/text.hpp"
 #include "cpfm/coupling.hpp"
 #include "cpfm/error.hpp"
@@ -51,15 +53,21 @@ Decoded decode(const MoleculeCoder& coder, const FloatMatrix& points) {
   return decoded;
 }
 
-// Where molecules that were learned from lie: as they were coupled, where the run's folder tells, else a draw of the
-// model for each.
-FloatMatrix known_places(const MoleculeEvaluation& e, const Dataset& known) {
+// The coupling that a model was made of, where it lies beside it and is of these molecules.
+std::optional<Coupling> coupling_of(const MoleculeEvaluation& e, const Dataset& known) {
+  const std::filesystem::path file = e.folder / "coupling.cpfm";
   std::error_code ignored;
-  if (const std::filesystem::path file = e.folder / "coupling.cpfm"; std::filesystem::exists(file, ignored)) {
-    const Coupling coupling = Coupling::load(file);
-    if (coupling.data_fingerprint == fingerprint(known)) return coupling.embed_all(known, false, e.sampling.seed);
+  if (!std::filesystem::exists(file, ignored)) return std::nullopt;
+  try {
+    Coupling coupling = Coupling::load(file);
+    const ModelFacts& facts = e.model.facts();
+    if (coupling.data_fingerprint == fingerprint(known) && coupling.summary.kernel == facts.kernel &&
+        coupling.summary.latent == facts.latent)
+      return coupling;
+  } catch (const Error& error) {
+    log().warn("{}; the judge's molecules are put where the model draws them", error.what());
   }
-  return e.model.embed(e.coder.encode(known, nullptr, e.sampling.progress).view(), 1, e.sampling);
+  return std::nullopt;
 }
 
 // Places on which a property rises step by step, near each other: of the molecules of each step of equally many, the
@@ -152,8 +160,9 @@ Json evaluate_molecules(const MoleculeEvaluation& e) {
   std::vector<std::string> strings;
   std::size_t same = 0;
   for (std::size_t i = 0; i < again.size(); ++i) {
-    strings.push_back(smiles_to_selfies(e.points.molecules[i]));
-    same += !again[i].empty() && again[i] == canonical_smiles(e.points.molecules[i]) ? 1 : 0;
+    const std::string written = canonical_smiles(e.points.molecules[i]);
+    strings.push_back(smiles_to_selfies(written));
+    same += again[i] == written ? 1 : 0;
   }
   result["autoencoder"] = {{"same", static_cast<double>(same) / static_cast<double>(again.size())},
                            {"symbols", same_symbols(strings, e.coder.decode_selfies(e.points.samples.view()))}};
@@ -177,7 +186,11 @@ Json judge_molecules(const MoleculeEvaluation& e, const Dataset& known) {
   const FingerprintRegressor judge(morgan_fingerprints(known.molecules), learned);
   Json result{{"property", property.name},
               {"judge_r2", r_squared(judge.predict(morgan_fingerprints(e.points.molecules)), actual)}};
-  const FloatMatrix places = known_places(e, known);
+  const std::optional<Coupling> coupling = coupling_of(e, known);
+  result["known_places"] = coupling ? "coupled" : "drawn";
+  const FloatMatrix places =
+      coupling ? coupling->embed_all(known, false, e.sampling.seed, e.sampling.progress)
+               : e.model.embed(e.coder.encode(known, nullptr, e.sampling.progress).view(), 1, e.sampling);
   result.update(judge_places(e, judge, places, learned));
   result["path"] = judge_path(e, judge, rising_path(places, learned, kSteps));
   return result;
@@ -201,8 +214,10 @@ void print_molecules(const Json& figures) {
   const Json& judge = figures["judge"];
   const std::string name = printable(judge["property"].get<std::string>(), 40);
   line("judge", fmt::format("{} by fingerprints, R2 {:.3f} on these molecules", name, number(judge, "judge_r2")));
-  line("place", fmt::format("says {} with R2 {:.3f}, by the 10 nearest of the judge's molecules", name,
-                            number(judge, "unseen_r2")));
+  line("place", fmt::format("says {} with R2 {:.3f} over 16 draws, {:.3f} of one, by the 10 nearest {} of the judge's "
+                            "molecules",
+                            name, number(judge, "unseen_r2"), number(judge, "unseen_r2_of_one_draw"),
+                            judge["known_places"].get<std::string>()));
   line("generated there", fmt::format("{} judged beside that of the place: R2 {:.3f}, rank correlation {:.3f}", name,
                                       number(judge, "generated_r2"), number(judge, "generated_rank_correlation")));
   line("along a path",

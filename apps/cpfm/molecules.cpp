@@ -61,14 +61,17 @@ void MoleculeArguments::add_to(CLI::App& command) {
 
 bool MoleculeArguments::owns(const CLI::Option& option) { return option.get_group() == kGroup; }
 
+void MoleculeArguments::check(const Dataset& data) const {
+  if (data.molecules.empty() || data.properties.size() < static_cast<std::size_t>(options.latent)) return;
+  throw Error("--encoder-dim",
+              fmt::format("is {}, and there are {} properties", options.latent, data.properties.size()),
+              "more numbers than properties");
+}
+
 MoleculeCoder coder_of_run(const fs::path& folder, const Dataset& data, SequenceVaeOptions options, FlowEntry& flow,
                            const Context& context) {
   const fs::path file = folder / "molecules.cpfm";
   options.seed = context.seed;
-  if (data.properties.size() >= static_cast<std::size_t>(options.latent))
-    throw Error("--encoder-dim",
-                fmt::format("is {}, and there are {} properties", options.latent, data.properties.size()),
-                "more numbers than properties");
   const std::string mine = made_of(data, options);
   std::error_code ignored;
   if (fs::exists(file, ignored)) {

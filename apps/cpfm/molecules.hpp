@@ -12,6 +12,8 @@ struct MoleculeArguments {
   SequenceVaeOptions options;
 
   void add_to(CLI::App& command);
+  // Before any work on them.
+  void check(const Dataset& data) const;
   // Whether it is one of them.
   static bool owns(const CLI::Option& option);
 };

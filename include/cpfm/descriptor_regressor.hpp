@@ -25,9 +25,10 @@ class DescriptorRegressor {
   static bool is_in(const TensorFile& file);
 
   std::size_t properties() const { return weights_.cols(); }
+  std::size_t descriptors() const { return known_.cols(); }
   FloatMatrix predict(MatrixView<const float> descriptors) const;
-  // What it says of each molecule it was made with, as if it had not learned from that one: as wrong as it is about
-  // others.
+  // What it says of each molecule it was made with, as if it had not learned from that one (up to the means and scales,
+  // which are of all): as wrong as it is about others.
   const FloatMatrix& left_out() const { return left_out_; }
 
   // Tensors named "descriptor_regressor…"; they live as long as this object.

@@ -24,7 +24,7 @@ using LoadSequences = std::function<std::unique_ptr<SequenceVae>(const TensorFil
 class MoleculeCoder {
  public:
   // Learns the molecules of `data`. The encoder sees their fingerprints (the samples) and guesses at the properties of
-  // `data` too.
+  // `data` too. How a molecule is written does not matter: it is read as RDKit writes it.
   static MoleculeCoder train(const Dataset& data, const TrainSequences& train, Progress* progress = nullptr);
   // What add_to() wrote. Whether there is any: is_in().
   static MoleculeCoder load(const TensorFile& file, const LoadSequences& load);
@@ -32,7 +32,7 @@ class MoleculeCoder {
 
   std::size_t dim() const { return vae_->latent(); }
   const std::vector<std::string>& alphabet() const { return coder_.symbols(); }
-  // SMILES that it learned from, as RDKit writes them.
+  // The molecules it learned from, each once, as RDKit writes them.
   const std::vector<std::string>& training() const { return training_; }
 
   // The point of each molecule. Symbols it has not learned, and what is longer than all it has learned, it cannot tell:
@@ -51,7 +51,7 @@ class MoleculeCoder {
   MoleculeCoder(SelfiesCoder coder, std::unique_ptr<SequenceVae> vae, std::vector<std::string> training,
                 std::optional<DescriptorRegressor> guesser);
   std::vector<std::int32_t> symbols_of(std::span<const std::string> smiles, std::size_t* unknown) const;
-  // Those of molecules it learned from are made without them.
+  // Those of molecules it learned from are made without them. SMILES as RDKit writes them.
   FloatMatrix guesses_for(std::span<const std::string> smiles, Progress* progress) const;
 
   SelfiesCoder coder_;

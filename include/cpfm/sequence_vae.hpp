@@ -20,7 +20,7 @@ struct SequenceVaeOptions {
   // from 0: at once in full it would teach the decoder to do without the latent point.
   double beta = 0.05, rise = 0.3;
   double forget = 0.15;  // share of the symbols that the decoder is not told while it learns, for the same reason
-  double target_weight = 2;
+  double target_weight = 2;  // of the squares by which the first numbers of a point miss their targets
   int batch = 128;
   double learning_rate = 2e-3;
   // What ends training; the first one reached. 0: no such limit.
@@ -46,6 +46,7 @@ class SequenceVae {
   virtual std::size_t length() const = 0;
   virtual std::size_t alphabet() const = 0;
   virtual std::size_t latent() const = 0;
+  virtual std::size_t features() const = 0;
   virtual std::string device() const = 0;
   // The mean latent point of each sequence. A symbol that is not known is the one after the last of the alphabet;
   // `features` has as many columns as in training.

@@ -75,10 +75,14 @@ FloatMatrix read_matrix(const TensorFile& file, const char* name) {
 
 DescriptorRegressor::DescriptorRegressor(MatrixView<const float> descriptors, MatrixView<const float> values,
                                          const DescriptorRegressorOptions& options) {
-  if (values.rows != descriptors.rows || values.rows < 2 || values.cols == 0 || !all_finite(values))
-    throw Error("values", "are not finite numbers for each of two or more molecules");
-  if (descriptors.cols == 0 || !all_finite(descriptors)) throw Error("descriptors", "are not finite numbers");
-  if (options.most < 2 || !(options.ridge > 0)) throw Error("options", "most is below 2, or ridge not above 0");
+  if (values.rows != descriptors.rows || values.rows < 2 || values.cols == 0)
+    throw Error("values", fmt::format("{} x {} for {} molecules", values.rows, values.cols, descriptors.rows),
+                "a row for each of two or more molecules");
+  if (descriptors.cols == 0) throw Error("descriptors", "there are none");
+  if (!all_finite(values) || !all_finite(descriptors)) throw Error("values or descriptors", "are not all finite");
+  if (options.most < 2) throw Error("most", fmt::format("is {}", options.most), "2 or more");
+  if (!(options.ridge > 0) || !std::isfinite(options.ridge))
+    throw Error("ridge", fmt::format("is {}", options.ridge), "a number above 0");
   const std::size_t dim = descriptors.cols, count = descriptors.rows;
   center_ = FloatMatrix(1, dim);
   scale_ = FloatMatrix(1, dim);

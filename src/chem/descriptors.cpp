@@ -13,6 +13,8 @@
 #include <array>
 #include <cmath>
 #include <exception>
+#include <new>
+#include <utility>
 
 #include "chem/rdkit.hpp"
 #include "cpfm/error.hpp"
@@ -41,7 +43,6 @@ std::vector<double> flat_descriptors(const RDKit::ROMol& molecule) {
   append(all, RDKit::Descriptors::calcPEOE_VSA(molecule));
   append(all, RDKit::Descriptors::calcSlogP_VSA(molecule));
   append(all, RDKit::Descriptors::calcSMR_VSA(molecule));
-  CPFM_ASSERT(all.size() == kFlat, "as many descriptors as are known");
   return all;
 }
 
@@ -113,19 +114,24 @@ std::array<double, 2 * kDipoles> dipoles_of_shapes(const RDKit::ROMol& molecule)
   return result;
 }
 
+// What RDKit cannot compute is 0: no molecule is refused for it.
+template <class Compute>
+auto or_zeros(decltype(std::declval<Compute>()()) zeros, const Compute& compute) {
+  try {
+    return compute();
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception&) {
+    return zeros;
+  }
+}
+
 void describe(const std::string& smiles, std::span<float> row) {
   const std::unique_ptr<RDKit::RWMol> molecule = read_molecule(smiles);
-  std::vector<double> all(kFlat);
-  // What RDKit cannot compute stays 0: no molecule is refused for it.
-  try {
-    all = flat_descriptors(*molecule);
-  } catch (const std::exception&) {
-  }
-  all.resize(kDescriptors);
-  try {
-    std::ranges::copy(dipoles_of_shapes(*molecule), all.begin() + kFlat);
-  } catch (const std::exception&) {
-  }
+  std::vector<double> all = or_zeros(std::vector<double>(kFlat), [&] { return flat_descriptors(*molecule); });
+  CPFM_ASSERT(all.size() == kFlat, "as many descriptors as are known");
+  const auto dipoles = or_zeros(std::array<double, 2 * kDipoles>{}, [&] { return dipoles_of_shapes(*molecule); });
+  all.insert(all.end(), dipoles.begin(), dipoles.end());
   constexpr double kMost = 1e6;
   for (std::size_t k = 0; k < kDescriptors; ++k)
     row[k] = std::isfinite(all[k]) ? static_cast<float>(std::clamp(all[k], -kMost, kMost)) : 0;
@@ -138,9 +144,9 @@ FloatMatrix molecule_descriptors(std::span<const std::string> smiles, Progress* 
   FloatMatrix descriptors(smiles.size(), kDescriptors);
   if (progress != nullptr) progress->start("shapes of molecules", smiles.size(), "molecules");
   for (std::size_t begin = 0; begin < smiles.size(); begin += kBetweenReports) {
-    check_interrupt();
     const std::size_t count = std::min(kBetweenReports, smiles.size() - begin);
     parallel_for(count, 1, [&](std::size_t from, std::size_t to) {
+      check_interrupt();
       for (std::size_t i = begin + from; i < begin + to; ++i) describe(smiles[i], descriptors.row(i));
     });
     if (progress != nullptr) progress->update(begin + count);

@@ -3,6 +3,7 @@
 #include <Eigen/Cholesky>
 
 #include "cpfm/error.hpp"
+#include "cpfm/interrupt.hpp"
 #include "cpfm/parallel.hpp"
 
 namespace cpfm {
@@ -19,6 +20,7 @@ RidgeFit fit_ridge(Eigen::MatrixXd& kernel, double ridge, const Eigen::MatrixXd&
   constexpr std::size_t kColumns = 64;
   Eigen::VectorXd diagonal(kernel.rows());
   parallel_for(static_cast<std::size_t>(kernel.rows()), kColumns, [&](std::size_t begin, std::size_t end) {
+    check_interrupt();
     const auto first = static_cast<Eigen::Index>(begin), count = static_cast<Eigen::Index>(end - begin);
     const Eigen::Index left = kernel.rows() - first;
     Eigen::MatrixXd columns = Eigen::MatrixXd::Identity(left, count);

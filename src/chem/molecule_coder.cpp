@@ -61,6 +61,41 @@ std::vector<std::string> all_canonical(std::span<const std::string> smiles) {
   return written;
 }
 
+// Molecules each once: a second measurement of one would tell what is guessed of the first.
+struct Distinct {
+  std::vector<std::string> molecules;
+  std::vector<std::size_t> of_row;  // which of them each row is
+
+  explicit Distinct(std::span<const std::string> written) {
+    std::map<std::string, std::size_t, std::less<>> place;
+    for (const std::string& smiles : written) {
+      const auto [found, fresh] = place.emplace(smiles, molecules.size());
+      if (fresh) molecules.push_back(smiles);
+      of_row.push_back(found->second);
+    }
+  }
+
+  FloatMatrix means(const FloatMatrix& rows) const {
+    FloatMatrix sums(molecules.size(), rows.cols());
+    std::fill_n(sums.data(), sums.size(), 0.0F);
+    std::vector<float> counts(molecules.size());
+    for (std::size_t i = 0; i < rows.rows(); ++i) {
+      counts[of_row[i]] += 1;
+      for (std::size_t k = 0; k < rows.cols(); ++k) sums(of_row[i], k) += rows(i, k);
+    }
+    for (std::size_t i = 0; i < sums.rows(); ++i) {
+      for (std::size_t k = 0; k < sums.cols(); ++k) sums(i, k) /= counts[i];
+    }
+    return sums;
+  }
+
+  FloatMatrix for_rows(const FloatMatrix& values) const {
+    FloatMatrix rows(of_row.size(), values.cols());
+    for (std::size_t i = 0; i < of_row.size(); ++i) std::ranges::copy(values.row(of_row[i]), rows.row(i).begin());
+    return rows;
+  }
+};
+
 FloatMatrix side_by_side(MatrixView<const float> a, MatrixView<const float> b) {
   FloatMatrix both(a.rows, a.cols + b.cols);
   for (std::size_t i = 0; i < a.rows; ++i) {
@@ -79,7 +114,7 @@ MoleculeCoder::MoleculeCoder(SelfiesCoder coder, std::unique_ptr<SequenceVae> va
 }
 
 MoleculeCoder MoleculeCoder::train(const Dataset& data, const TrainSequences& train, Progress* progress) {
-  const std::vector<std::string> strings = to_selfies(data.molecules);
+  const std::vector<std::string> written = all_canonical(data.molecules), strings = to_selfies(written);
   const std::vector<std::string> alphabet = selfies_alphabet(strings);
   const SelfiesCoder coder(alphabet);
   std::size_t length = 1;
@@ -94,16 +129,19 @@ MoleculeCoder MoleculeCoder::train(const Dataset& data, const TrainSequences& tr
   sequences.symbols = {symbols.data(), strings.size(), length};
   sequences.alphabet = static_cast<std::int32_t>(coder.symbols().size());
   sequences.features = data.samples.view();
+  const Distinct distinct(written);
   std::optional<DescriptorRegressor> guesser;
-  FloatMatrix seen;
+  FloatMatrix guesses, seen;
   if (!data.properties.empty()) {
-    const FloatMatrix descriptors = molecule_descriptors(data.molecules, progress);
-    guesser.emplace(descriptors.view(), scaled_properties(data).view());
-    seen = side_by_side(sequences.features, guesser->left_out().view());
+    const FloatMatrix descriptors = molecule_descriptors(distinct.molecules, progress);
+    guesser.emplace(descriptors.view(), distinct.means(scaled_properties(data)).view());
+    guesses = distinct.for_rows(guesser->left_out());
+    seen = side_by_side(sequences.features, guesses.view());
     sequences.features = seen.view();
-    sequences.targets = guesser->left_out().view();
+    sequences.targets = guesses.view();
   }
-  return MoleculeCoder(coder, train(sequences), all_canonical(data.molecules), std::move(guesser));
+  std::unique_ptr<SequenceVae> vae = train(sequences);
+  return MoleculeCoder(coder, std::move(vae), distinct.molecules, std::move(guesser));
 }
 
 bool MoleculeCoder::is_in(const TensorFile& file) { return file.metadata().contains(kFacts); }
@@ -132,6 +170,9 @@ MoleculeCoder MoleculeCoder::load(const TensorFile& file, const LoadSequences& l
     if (guesser->left_out().rows() != lines.size())
       throw Error(kTraining, "is not what its properties are guessed from", "the file is damaged");
   }
+  if (const std::size_t seen = Fingerprints::kBits + (guesser ? guesser->properties() : 0); vae->features() != seen)
+    throw Error(kFacts, fmt::format("its network looks at {} features, and there are {}", vae->features(), seen),
+                "the file is damaged");
   return MoleculeCoder(std::move(coder), std::move(vae), std::move(lines), std::move(guesser));
 }
 
@@ -166,14 +207,13 @@ std::vector<std::int32_t> MoleculeCoder::symbols_of(std::span<const std::string>
 }
 
 FloatMatrix MoleculeCoder::guesses_for(std::span<const std::string> smiles, Progress* progress) const {
-  const std::vector<std::string> written = all_canonical(smiles);
   std::map<std::string, std::size_t, std::less<>> learned;
   for (std::size_t i = 0; i < training_.size(); ++i) learned.emplace(training_[i], i);
   FloatMatrix guesses(smiles.size(), guesser_->properties());
   std::vector<std::size_t> others;
   std::vector<std::string> unmeasured;
   for (std::size_t i = 0; i < smiles.size(); ++i) {
-    if (const auto found = learned.find(written[i]); found != learned.end()) {
+    if (const auto found = learned.find(smiles[i]); found != learned.end()) {
       std::ranges::copy(guesser_->left_out().row(found->second), guesses.row(i).begin());
     } else {
       others.push_back(i);
@@ -181,17 +221,24 @@ FloatMatrix MoleculeCoder::guesses_for(std::span<const std::string> smiles, Prog
     }
   }
   if (others.empty()) return guesses;
-  const FloatMatrix said = guesser_->predict(molecule_descriptors(unmeasured, progress).view());
+  const FloatMatrix descriptors = molecule_descriptors(unmeasured, progress);
+  if (descriptors.cols() != guesser_->descriptors())
+    throw Error(
+        "the model",
+        fmt::format("guesses by {} descriptors, and this cpfm has {}", guesser_->descriptors(), descriptors.cols()),
+        "the version that made it, or make it again");
+  const FloatMatrix said = guesser_->predict(descriptors.view());
   for (std::size_t k = 0; k < others.size(); ++k) std::ranges::copy(said.row(k), guesses.row(others[k]).begin());
   return guesses;
 }
 
 FloatMatrix MoleculeCoder::encode(const Dataset& molecules, std::size_t* unknown, Progress* progress) const {
   CPFM_ASSERT(molecules.molecules.size() == molecules.size(), "samples are fingerprints of molecules");
-  const std::vector<std::int32_t> symbols = symbols_of(molecules.molecules, unknown);
+  const std::vector<std::string> written = all_canonical(molecules.molecules);
+  const std::vector<std::int32_t> symbols = symbols_of(written, unknown);
   const MatrixView<const std::int32_t> sequences{symbols.data(), molecules.size(), vae_->length()};
   if (!guesser_) return vae_->encode(sequences, molecules.samples.view());
-  const FloatMatrix guesses = guesses_for(molecules.molecules, progress);
+  const FloatMatrix guesses = guesses_for(written, progress);
   return vae_->encode(sequences, side_by_side(molecules.samples.view(), guesses.view()).view());
 }
 

@@ -29,6 +29,7 @@ class TorchSequenceVae final : public SequenceVae {
   std::size_t length() const override { return static_cast<std::size_t>(net_->shape.length); }
   std::size_t alphabet() const override { return static_cast<std::size_t>(net_->shape.alphabet); }
   std::size_t latent() const override { return static_cast<std::size_t>(net_->shape.latent); }
+  std::size_t features() const override { return static_cast<std::size_t>(net_->shape.features); }
   std::string device() const override { return device_text(device_); }
 
   FloatMatrix encode(MatrixView<const std::int32_t> symbols, MatrixView<const float> features) override {

@@ -124,6 +124,15 @@ TEST_F(MoleculeCommands, EvaluateTellsWhatIsKeptAndAsksAJudge) {
   EXPECT_TRUE(molecules["back"].contains("shared_atoms"));
   EXPECT_GT(molecules["judge"]["judge_r2"].get<double>(), 0.5);  // oxygens are bits
   EXPECT_TRUE(molecules["judge"]["path"].contains("rank_correlation"));
+  EXPECT_TRUE(molecules["judge"].contains("unseen_r2_of_one_draw"));
+  EXPECT_EQ(molecules["judge"]["known_places"], "coupled");
+  // Away from its coupling the model itself has to say where the judge's molecules lie.
+  std::filesystem::create_directory(*dir_ / "alone");
+  std::filesystem::copy_file(*dir_ / "run/model.cpfm", *dir_ / "alone/model.cpfm");
+  const Outcome alone = run_cpfm({"evaluate", path("alone"), path("unseen.csv"), "--property", "polarity", "--judge",
+                                  path("train.csv"), "--runs", "1", "--json"});
+  ASSERT_EQ(alone.exit_code, 0) << alone.err;
+  EXPECT_EQ(alone.json()["molecules"]["judge"]["known_places"], "drawn");
   EXPECT_TRUE(outcome.json().contains("knn_r2.polarity"));
   EXPECT_CONTAINS(read_bytes(*dir_ / "figures.json"), "judge_r2");
 }
@@ -178,6 +187,10 @@ TEST_F(MoleculeCommands, ResumingWithAnotherAutoencoderIsRefused) {
 TEST_F(MoleculeCommands, OtherKindsOfDataAreRefused) {
   expect_refused(run_cpfm({"embed", path("run"), "digits", "-o", path("n.csv")}), "holds no molecules");
   expect_refused(run_cpfm({"fit", "digits", "-o", path("n"), "--encoder-epochs", "3"}), "not molecules");
+  expect_refused(
+      run_cpfm({"fit", path("train.csv"), "--property", "polarity", "-o", path("n"), "--encoder-dim", "1"}),
+      "more numbers than properties");
+  EXPECT_FALSE(std::filesystem::exists(*dir_ / "n"));
   expect_refused(run_cpfm({"generate", path("run"), "--at", "0,0", "-o", path("n.txt")}), ".smi");
   expect_refused(run_cpfm({"reconstruct", path("run"), path("unseen.csv"), "-o", path("n.sdf")}), ".csv");
   expect_refused(run_cpfm({"generate", path("run"), "--at", "0,0", "--each", "3000", "-o", path("n.png")}), "2500");
