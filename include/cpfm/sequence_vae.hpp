@@ -19,7 +19,7 @@ struct SequenceVaeOptions {
   // Weight of the KL divergence against the sum of the symbols' losses, and the share of training over which it rises
   // from 0: at once in full it would teach the decoder to do without the latent point.
   double beta = 0.05, rise = 0.3;
-  double forget = 0.15;  // share of the symbols that the decoder is not told while it learns, for the same reason
+  double forget = 0.15;      // share of the symbols that the decoder is not told while it learns, for the same reason
   double target_weight = 2;  // of the squares by which the first numbers of a point miss their targets
   int batch = 128;
   double learning_rate = 2e-3;

@@ -187,9 +187,8 @@ TEST_F(MoleculeCommands, ResumingWithAnotherAutoencoderIsRefused) {
 TEST_F(MoleculeCommands, OtherKindsOfDataAreRefused) {
   expect_refused(run_cpfm({"embed", path("run"), "digits", "-o", path("n.csv")}), "holds no molecules");
   expect_refused(run_cpfm({"fit", "digits", "-o", path("n"), "--encoder-epochs", "3"}), "not molecules");
-  expect_refused(
-      run_cpfm({"fit", path("train.csv"), "--property", "polarity", "-o", path("n"), "--encoder-dim", "1"}),
-      "more numbers than properties");
+  expect_refused(run_cpfm({"fit", path("train.csv"), "--property", "polarity", "-o", path("n"), "--encoder-dim", "1"}),
+                 "more numbers than properties");
   EXPECT_FALSE(std::filesystem::exists(*dir_ / "n"));
   expect_refused(run_cpfm({"generate", path("run"), "--at", "0,0", "-o", path("n.txt")}), ".smi");
   expect_refused(run_cpfm({"reconstruct", path("run"), path("unseen.csv"), "-o", path("n.sdf")}), ".csv");
