@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <numeric>
 
 #include "base/take_rows.hpp"
 #include "base/text.hpp"
@@ -102,6 +103,24 @@ Json neighbours_tell(const FloatMatrix& y, const Dataset& data) {
   Json result = Json::object();
   for (const Property& property : data.properties) {
     if (const auto share = told_by_neighbours(y, property)) result[property.name] = *share;
+  }
+  return result;
+}
+
+// How well the properties of molecules are guessed from the others: about what can be told of new ones.
+Json guesses_tell(const MoleculeCoder& coder, const Dataset& data) {
+  Json result = Json::object();
+  const FloatMatrix guesses = coder.guesses(data.molecules);
+  for (std::size_t p = 0; p < guesses.cols(); ++p) {
+    const std::vector<double> actual(data.properties[p].values.begin(), data.properties[p].values.end());
+    const double n = static_cast<double>(actual.size());
+    const double mean = std::accumulate(actual.begin(), actual.end(), 0.0) / n;
+    double square = 0;
+    for (const double value : actual) square += (value - mean) * (value - mean) / n;
+    if (square == 0) continue;
+    std::vector<double> guessed(actual.size());
+    for (std::size_t i = 0; i < guessed.size(); ++i) guessed[i] = mean + std::sqrt(square) * guesses(i, p);
+    result[data.properties[p].name] = r_squared(guessed, actual);
   }
   return result;
 }
@@ -223,6 +242,7 @@ void ModelReport::measure() {
     numbers_["w2_gaussian"] = {{"value", distance.value}, {"n", distance.n}, {"floor", distance.floor}};
   }
   if (!shown_.properties.empty()) numbers_["knn_r2"]["network"] = neighbours_tell(y_, shown_);
+  if (run_.molecules != nullptr) numbers_["guess_r2"] = guesses_tell(*run_.molecules, run_.data);
 }
 
 void ModelReport::add_map() {
@@ -363,6 +383,10 @@ void ModelReport::add_numbers() {
     fact(fmt::format("{}-NN label on the map", numbers_["knn_label"]["k"].get<std::size_t>()),
          fmt::format("{:.3f}", numbers_["knn_label"]["value"].get<double>()));
   }
+  const Json guesses = numbers_.value("guess_r2", Json::object());
+  for (const auto& [property, share] : guesses.items())
+    fact(fmt::format("R² of {} guessed from other molecules", printable(property, 60)),
+         fmt::format("{:.3f}", share.get<double>()));
   const Json maps = numbers_.value("knn_r2", Json::object());
   for (const auto& [map, told] : maps.items()) {
     for (const auto& [property, share] : told.items())

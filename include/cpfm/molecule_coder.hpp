@@ -38,6 +38,9 @@ class MoleculeCoder {
   // The point of each molecule. Symbols it has not learned, and what is longer than all it has learned, it cannot tell:
   // `unknown` gets the number of molecules that have such.
   FloatMatrix encode(const Dataset& molecules, std::size_t* unknown = nullptr, Progress* progress = nullptr) const;
+  // Its guesses at the properties it learned, a row per molecule, each property at mean 0 and variance 1; of a molecule
+  // it learned from, made without that one. No columns where it learned no properties.
+  FloatMatrix guesses(std::span<const std::string> smiles, Progress* progress = nullptr) const;
   // The molecule of each point, as SMILES; "" where a point stands for no atoms at all, or for more bonds at one than
   // RDKit allows.
   std::vector<std::string> decode(MatrixView<const float> points) const;
@@ -51,8 +54,7 @@ class MoleculeCoder {
   MoleculeCoder(SelfiesCoder coder, std::unique_ptr<SequenceVae> vae, std::vector<std::string> training,
                 std::optional<DescriptorRegressor> guesser);
   std::vector<std::int32_t> symbols_of(std::span<const std::string> smiles, std::size_t* unknown) const;
-  // Those of molecules it learned from are made without them. SMILES as RDKit writes them.
-  FloatMatrix guesses_for(std::span<const std::string> smiles, Progress* progress) const;
+  FloatMatrix guesses_for(std::span<const std::string> canonical, Progress* progress) const;
 
   SelfiesCoder coder_;
   std::unique_ptr<SequenceVae> vae_;

@@ -206,6 +206,10 @@ std::vector<std::int32_t> MoleculeCoder::symbols_of(std::span<const std::string>
   return symbols;
 }
 
+FloatMatrix MoleculeCoder::guesses(std::span<const std::string> smiles, Progress* progress) const {
+  return guesser_ ? guesses_for(all_canonical(smiles), progress) : FloatMatrix(smiles.size(), 0);
+}
+
 FloatMatrix MoleculeCoder::guesses_for(std::span<const std::string> smiles, Progress* progress) const {
   std::map<std::string, std::size_t, std::less<>> learned;
   for (std::size_t i = 0; i < training_.size(); ++i) learned.emplace(training_[i], i);
