@@ -12,6 +12,11 @@ foreach(layer IN LISTS layers)
     set_property(TARGET ${layer} PROPERTY INTERFACE_LINK_LIBRARIES "${links}")
   endif()
   set(export cpfmTargets)
+  if(layer STREQUAL "cpfm_rdkit")
+    # Loaded, never linked.
+    install(TARGETS ${layer} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+    continue()
+  endif()
   if(layer STREQUAL "cpfm_flow")
     set(export cpfmFlowTargets)
     # Beside its sisters, and libtorch where this build found it.

@@ -1,8 +1,9 @@
-// Reads the built-in digits, saves them as a tensor file, opens that again and draws them: calls into the installed
-// libraries.
+// Reads the built-in digits, saves them as a tensor file, opens that again and draws them, and reads a molecule: calls
+// into the installed libraries, and into the one that is loaded late.
 #include <cpfm/data.hpp>
 #include <cpfm/error.hpp>
 #include <cpfm/model.hpp>
+#include <cpfm/molecule.hpp>
 #include <cpfm/report.hpp>
 #include <iostream>
 
@@ -19,6 +20,7 @@ int main(int argc, char** argv) {
     const cpfm::TensorFile file = cpfm::TensorFile::open(argv[1]);
     const auto& shape = file.tensor("digits").shape;
     if (cpfm::can_draw()) cpfm::png_bytes({.panels = {cpfm::Scatter{.points = digits.samples.view()}}});
+    if (cpfm::has_rdkit() && cpfm::canonical_smiles("OCC") != "CCO") return 1;
     std::cout << shape.at(0) << " x " << shape.at(1) << "\n";
   } catch (const cpfm::Error& error) {
     std::cerr << error.what() << "\n";

@@ -144,16 +144,16 @@ TEST(EveryDrift, IsNearlyTheSameInBfloat16) {
   for_every_network([](const Network& network) {
     torch::NoGradGuard no_grad;
     const auto drift = stirred_drift(network.options, network.shape());
-    const torch::Tensor x = network.samples(3), y = torch::randn({3, 2}), t = torch::rand({3});
+    const torch::Tensor x = network.samples(64), y = torch::randn({64, 2}), t = torch::rand({64});
     const torch::Tensor v_x = drift->drift_x(x, y, t), v_y = drift->drift_y(drift->features(x), y, t);
     drift->to(torch::kBFloat16);
     // t and y may stay in float32.
     const auto [b_x, b_y] = drift->both(x.to(torch::kBFloat16), y, t, x.to(torch::kBFloat16), y, t);
     EXPECT_EQ(b_x.scalar_type(), torch::kBFloat16);
     EXPECT_EQ(b_y.scalar_type(), torch::kBFloat16);
-    // 0.4 % a rounding; what they come to depends on how the CPU sums: up to 6 % seen.
-    EXPECT_LT((b_x.to(torch::kFloat32) - v_x).norm().item<double>(), 0.1 * v_x.norm().item<double>());
-    EXPECT_LT((b_y.to(torch::kFloat32) - v_y).norm().item<double>(), 0.1 * v_y.norm().item<double>());
+    // Over many samples: what the roundings of one come to depends on the instructions that the CPU has.
+    EXPECT_LT((b_x.to(torch::kFloat32) - v_x).norm().item<double>(), 0.05 * v_x.norm().item<double>());
+    EXPECT_LT((b_y.to(torch::kFloat32) - v_y).norm().item<double>(), 0.05 * v_y.norm().item<double>());
   });
 }
 

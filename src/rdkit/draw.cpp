@@ -14,12 +14,11 @@
 #include <string>
 #include <vector>
 
-#include "base/atomic_file.hpp"
 #include "base/text.hpp"
-#include "chem/rdkit.hpp"
 #include "cpfm/error.hpp"
 #include "cpfm/interrupt.hpp"
 #include "cpfm/molecule.hpp"
+#include "rdkit/rdkit.hpp"
 
 namespace cpfm {
 namespace {
@@ -191,7 +190,8 @@ std::string xml_escaped(const std::string& text) {
 
 }  // namespace
 
-std::vector<std::byte> molecule_sheet_png(std::span<const std::string> smiles, const MoleculeSheetOptions& options) {
+std::vector<std::byte> by_rdkit::molecule_sheet_png(std::span<const std::string> smiles,
+                                                    const MoleculeSheetOptions& options) {
   const Sheet sheet = lay_out(smiles, options);
   RDKit::MolDraw2DCairo drawer(sheet.width, sheet.height, options.cell_width, options.cell_height);
   draw_molecules(drawer, sheet, options.cell_height);
@@ -201,7 +201,7 @@ std::vector<std::byte> molecule_sheet_png(std::span<const std::string> smiles, c
   return sheet.captions.empty() ? std::vector(bytes.begin(), bytes.end()) : with_captions(bytes, sheet.captions);
 }
 
-std::string molecule_sheet_svg(std::span<const std::string> smiles, const MoleculeSheetOptions& options) {
+std::string by_rdkit::molecule_sheet_svg(std::span<const std::string> smiles, const MoleculeSheetOptions& options) {
   const Sheet sheet = lay_out(smiles, options);
   RDKit::MolDraw2DSVG drawer(sheet.width, sheet.height, options.cell_width, options.cell_height);
   draw_molecules(drawer, sheet, options.cell_height);
@@ -215,22 +215,6 @@ std::string molecule_sheet_svg(std::span<const std::string> smiles, const Molecu
   const std::size_t end = svg.rfind("</svg>");
   CPFM_ASSERT(end != std::string::npos, "RDKit ends its SVG");
   return svg.insert(end, captions);
-}
-
-void write_molecule_sheet(const std::filesystem::path& file, std::span<const std::string> smiles,
-                          const MoleculeSheetOptions& options) {
-  const std::string extension = lower(file.extension().string());
-  if (extension != ".png" && extension != ".svg")
-    throw Error(printable(file.string(), 200), "does not end in .png or .svg", "the extension says what is written");
-  const auto write = [&](const auto& drawing) {
-    AtomicFile out(file);
-    out.write(std::as_bytes(std::span(drawing)));
-    out.commit();
-  };
-  if (extension == ".png")
-    write(molecule_sheet_png(smiles, options));
-  else
-    write(molecule_sheet_svg(smiles, options));
 }
 
 }  // namespace cpfm

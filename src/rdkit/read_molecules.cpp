@@ -12,12 +12,12 @@
 #include "base/memory.hpp"
 #include "base/text.hpp"
 #include "chem/molecule_rows.hpp"
-#include "chem/rdkit.hpp"
 #include "cpfm/chem.hpp"
 #include "cpfm/error.hpp"
 #include "cpfm/interrupt.hpp"
 #include "cpfm/parallel.hpp"
 #include "data/csv_scanner.hpp"
+#include "rdkit/rdkit.hpp"
 
 namespace cpfm {
 namespace {
@@ -212,7 +212,7 @@ MoleculesRead read(const std::string& source, const MoleculeReadOptions& options
 
 }  // namespace
 
-MoleculesRead read_molecules(const std::string& source, const MoleculeReadOptions& options) {
+MoleculesRead by_rdkit::read_molecules(const std::string& source, const MoleculeReadOptions& options) {
   if (options.read.limit && *options.read.limit < options.read.fewest)
     throw Error("--limit", fmt::format("{} is too few", *options.read.limit),
                 fmt::format("at least {} sample(s)", options.read.fewest));

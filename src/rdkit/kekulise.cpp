@@ -9,13 +9,13 @@
 #include <string_view>
 
 #include "base/text.hpp"
-#include "chem/rdkit.hpp"
 #include "cpfm/chem.hpp"
 #include "cpfm/error.hpp"
+#include "rdkit/rdkit.hpp"
 
 namespace cpfm {
 
-std::string kekulised(std::string_view smiles) {
+std::string by_rdkit::kekulised(std::string_view smiles) {
   const std::string where = "SMILES '" + printable(smiles) + "'";
   if (smiles.size() > kLongestSmiles)
     throw Error(where, std::to_string(smiles.size()) + " characters with aromatic atoms",

@@ -6,16 +6,13 @@
 
 #include <memory>
 
-#include "chem/rdkit.hpp"
 #include "cpfm/molecule.hpp"
 #include "cpfm/parallel.hpp"
+#include "rdkit/rdkit.hpp"
 
 namespace cpfm {
 
-bool has_rdkit() { return true; }
-void require_rdkit(const char*) {}
-
-std::string canonical_smiles(std::string_view smiles) { return RDKit::MolToSmiles(*read_molecule(smiles)); }
+std::string by_rdkit::canonical_smiles(std::string_view smiles) { return RDKit::MolToSmiles(*read_molecule(smiles)); }
 
 void set_morgan_bits(const RDKit::ROMol& molecule, std::span<std::uint64_t, Fingerprints::kWords> words) {
   constexpr unsigned kRadius = 2;
@@ -26,7 +23,7 @@ void set_morgan_bits(const RDKit::ROMol& molecule, std::span<std::uint64_t, Fing
   for (const int bit : on) words[static_cast<std::size_t>(bit) / 64] |= std::uint64_t{1} << (bit % 64);
 }
 
-Fingerprints morgan_fingerprints(std::span<const std::string> smiles) {
+Fingerprints by_rdkit::morgan_fingerprints(std::span<const std::string> smiles) {
   constexpr std::size_t kAtOnce = 64;
   Fingerprints prints(smiles.size());
   parallel_for(smiles.size(), kAtOnce, [&](std::size_t begin, std::size_t end) {
@@ -35,7 +32,7 @@ Fingerprints morgan_fingerprints(std::span<const std::string> smiles) {
   return prints;
 }
 
-Composition composition(std::string_view smiles) {
+Composition by_rdkit::composition(std::string_view smiles) {
   const std::unique_ptr<RDKit::RWMol> molecule = read_molecule(smiles);
   Composition counts;
   for (const RDKit::Atom* atom : molecule->atoms()) {

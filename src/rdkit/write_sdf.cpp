@@ -11,10 +11,10 @@
 
 #include "base/atomic_file.hpp"
 #include "base/text.hpp"
-#include "chem/rdkit.hpp"
 #include "cpfm/error.hpp"
 #include "cpfm/interrupt.hpp"
 #include "cpfm/molecule.hpp"
+#include "rdkit/rdkit.hpp"
 
 namespace cpfm {
 namespace {
@@ -38,8 +38,8 @@ std::string field_name(std::string_view name) {
 
 }  // namespace
 
-void write_sdf(const std::filesystem::path& file, std::span<const std::string> smiles,
-               std::span<const MoleculeColumn> columns) {
+void by_rdkit::write_sdf(const std::filesystem::path& file, std::span<const std::string> smiles,
+                         std::span<const MoleculeColumn> columns) {
   const std::string where = printable(file.string(), 200);
   const MoleculeColumn* titles = nullptr;
   for (const MoleculeColumn& column : columns) {

@@ -16,11 +16,11 @@
 #include <new>
 #include <utility>
 
-#include "chem/rdkit.hpp"
 #include "cpfm/error.hpp"
 #include "cpfm/interrupt.hpp"
 #include "cpfm/molecule.hpp"
 #include "cpfm/parallel.hpp"
+#include "rdkit/rdkit.hpp"
 
 namespace cpfm {
 namespace {
@@ -139,7 +139,7 @@ void describe(const std::string& smiles, std::span<float> row) {
 
 }  // namespace
 
-FloatMatrix molecule_descriptors(std::span<const std::string> smiles, Progress* progress) {
+FloatMatrix by_rdkit::molecule_descriptors(std::span<const std::string> smiles, Progress* progress) {
   constexpr std::size_t kBetweenReports = 64;
   FloatMatrix descriptors(smiles.size(), kDescriptors);
   if (progress != nullptr) progress->start("shapes of molecules", smiles.size(), "molecules");

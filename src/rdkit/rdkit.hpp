@@ -9,9 +9,23 @@
 #include <span>
 #include <string_view>
 
+#include "cpfm/chem.hpp"
 #include "cpfm/molecule.hpp"
 
 namespace cpfm {
+
+// What the public calls of these names come to.
+namespace by_rdkit {
+decltype(cpfm::kekulised) kekulised;
+decltype(cpfm::canonical_smiles) canonical_smiles;
+decltype(cpfm::morgan_fingerprints) morgan_fingerprints;
+decltype(cpfm::molecule_descriptors) molecule_descriptors;
+decltype(cpfm::composition) composition;
+decltype(cpfm::read_molecules) read_molecules;
+decltype(cpfm::molecule_sheet_png) molecule_sheet_png;
+decltype(cpfm::molecule_sheet_svg) molecule_sheet_svg;
+decltype(cpfm::write_sdf) write_sdf;
+}  // namespace by_rdkit
 
 // RDKit's time grows with the cube of a chain's length: half a second at this one.
 inline constexpr std::size_t kLongestSmiles = 1'000;

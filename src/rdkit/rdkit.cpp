@@ -1,5 +1,5 @@
 // SMILES to RDKit's molecules.
-#include "chem/rdkit.hpp"
+#include "rdkit/rdkit.hpp"
 
 #include <GraphMol/SmilesParse/SmilesParse.h>
 #include <RDGeneral/RDLog.h>
