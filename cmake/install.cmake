@@ -12,6 +12,11 @@ foreach(layer IN LISTS layers)
     set_property(TARGET ${layer} PROPERTY INTERFACE_LINK_LIBRARIES "${links}")
   endif()
   set(export cpfmTargets)
+  get_target_property(kind ${layer} TYPE)
+  if(kind STREQUAL "SHARED_LIBRARY")
+    # Beside its sisters, and libtorch and RDKit where this build found them.
+    set_target_properties(${layer} PROPERTIES INSTALL_RPATH "$ORIGIN" INSTALL_RPATH_USE_LINK_PATH ON)
+  endif()
   if(layer STREQUAL "cpfm_rdkit")
     # Loaded, never linked.
     install(TARGETS ${layer} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
@@ -19,8 +24,6 @@ foreach(layer IN LISTS layers)
   endif()
   if(layer STREQUAL "cpfm_flow")
     set(export cpfmFlowTargets)
-    # Beside its sisters, and libtorch where this build found it.
-    set_target_properties(${layer} PROPERTIES INSTALL_RPATH "$ORIGIN" INSTALL_RPATH_USE_LINK_PATH ON)
   endif()
   install(TARGETS ${layer} EXPORT ${export}
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "checks.hpp"
+#include "chem/text_lines.hpp"
 #include "cli.hpp"
 #include "cpfm/chem.hpp"
 #include "cpfm/error.hpp"
@@ -52,13 +54,41 @@ std::string csv_cell(const std::string& text) {
   return out + '"';
 }
 
-// The cells of one column of a table, or the first word of each line of a .smi or .txt file, which has no header.
-class Molecules {
+// Molecules one after another; nothing at the end.
+class Rows {
  public:
-  Molecules(Reader& reader, const std::string& column, const char* usual)
+  virtual ~Rows() = default;
+  virtual std::optional<std::string> next() = 0;
+};
+
+// The first word of each line; blank lines and comments are no rows.
+class Words : public Rows {
+ public:
+  explicit Words(Reader& reader) : reader_(reader), lines_(reader) {}
+
+  std::optional<std::string> next() override {
+    while (lines_.next(line_)) {
+      const std::string_view text = trim(line_);
+      if (text.empty() || text.starts_with('#')) continue;
+      any_ = true;
+      return std::string(text.substr(0, text.find_first_of(" \t")));
+    }
+    if (!any_) throw Error(reader_.name(), "holds no molecules", "one at the start of each line");
+    return {};
+  }
+
+ private:
+  Reader& reader_;
+  Lines lines_;
+  bool any_ = false;
+  std::string line_;
+};
+
+// The cells of one column of a table. A row that is too short has an empty cell.
+class Cells : public Rows {
+ public:
+  Cells(Reader& reader, const std::string& column, const char* usual)
       : scanner_(reader, content_extension(reader.name()) == ".tsv" ? '\t' : 0) {
-    const std::string extension = content_extension(reader.name());
-    if (column.empty() && (extension == ".smi" || extension == ".txt")) return;
     if (!scanner_.next_row()) throw Error(reader.name(), "is empty", "a table with a header line");
     std::vector<std::string> names;
     for (std::size_t k = 0; k < scanner_.row().size(); ++k) names.emplace_back(trim(scanner_.row()[k]));
@@ -70,8 +100,7 @@ class Molecules {
     column_ = static_cast<std::size_t>(found - names.begin());
   }
 
-  // Nothing at the end. A row that is too short has an empty cell.
-  std::optional<std::string> next() {
+  std::optional<std::string> next() override {
     if (blanks_ == 0 && !held_) {
       while (scanner_.next_row()) {
         const CsvRow& row = scanner_.row();
@@ -97,6 +126,13 @@ class Molecules {
   std::size_t column_ = 0, blanks_ = 0;
   std::optional<std::string> held_;
 };
+
+// A .smi or .txt file has no header; other files, and those whose column is named, are tables.
+std::unique_ptr<Rows> open_rows(Reader& reader, const std::string& column, const char* usual) {
+  const std::string extension = content_extension(reader.name());
+  if (column.empty() && (extension == ".smi" || extension == ".txt")) return std::make_unique<Words>(reader);
+  return std::make_unique<Cells>(reader, column, usual);
+}
 
 // A CSV file, or standard output; nothing is written before the first molecule was translated.
 class Output {
@@ -132,7 +168,7 @@ void translate(const Direction& direction, const SelfiesArguments& arguments, co
     check_different({{"FILE", arguments.file == "-" ? "" : arguments.file}, {"--output", arguments.output}});
   }
   Reader reader = open_reader(arguments.file);
-  Molecules molecules(reader, arguments.column, direction.from);
+  const std::unique_ptr<Rows> molecules = open_rows(reader, arguments.column, direction.from);
   Output output(arguments.output);
   output.add(fmt::format("{},{}\n", direction.from, direction.to));
 
@@ -143,7 +179,7 @@ void translate(const Direction& direction, const SelfiesArguments& arguments, co
   };
   for (std::vector<Row> batch;; batch.clear()) {
     while (batch.size() < kRowsAtOnce) {
-      std::optional<std::string> cell = molecules.next();
+      std::optional<std::string> cell = molecules->next();
       if (!cell) break;
       batch.push_back({std::move(*cell), {}, {}});
     }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 #include <optional>
+#include <set>
 
 #include "base/log.hpp"
 #include "base/text.hpp"
@@ -116,6 +117,7 @@ Json judge_places(const MoleculeEvaluation& e, const FingerprintRegressor& judge
   const Decoded made = decode(e.coder, e.model.generate(y.view(), e.sampling));
   std::vector<double> wanted;
   for (const std::size_t row : made.rows) wanted.push_back(once[row]);
+  if (std::set<double>(wanted.begin(), wanted.end()).size() < 2) return result;  // nothing to tell of them
   const std::vector<double> judged = judge.predict(morgan_fingerprints(made.smiles));
   result["generated_r2"] = r_squared(judged, wanted);
   result["generated_rank_correlation"] = rank_correlation(judged, wanted);
@@ -145,10 +147,11 @@ Json judge_path(const MoleculeEvaluation& e, const FingerprintRegressor& judge, 
     shown.push_back(
         {{"place", std::vector<float>(path.row(s).begin(), path.row(s).end())}, {"predicted", means.back()}});
   }
-  return {{"rank_correlation", rank_correlation(steps, means)},
-          {"rank_correlation_of_all", rank_correlation(step_of, said)},
-          {"each", kEach},
-          {"steps", shown}};
+  Json result{{"each", kEach}, {"steps", shown}};
+  if (steps.size() < 2) return result;
+  result["rank_correlation"] = rank_correlation(steps, means);
+  result["rank_correlation_of_all"] = rank_correlation(step_of, said);
+  return result;
 }
 
 }  // namespace
@@ -218,6 +221,8 @@ void print_molecules(const Json& figures) {
                             "molecules",
                             name, number(judge, "unseen_r2"), number(judge, "unseen_r2_of_one_draw"),
                             judge["known_places"].get<std::string>()));
+  if (!judge.contains("generated_r2") || !judge["path"].contains("rank_correlation"))
+    return line("generated there", "too few molecules to judge");
   line("generated there", fmt::format("{} judged beside that of the place: R2 {:.3f}, rank correlation {:.3f}", name,
                                       number(judge, "generated_r2"), number(judge, "generated_rank_correlation")));
   line("along a path",

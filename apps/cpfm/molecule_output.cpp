@@ -11,9 +11,12 @@
 #include "cpfm/error.hpp"
 #include "cpfm/interrupt.hpp"
 #include "cpfm/parallel.hpp"
+#include "cpfm/random.hpp"
 
 namespace cpfm::app {
 namespace {
+
+constexpr std::uint32_t kPairStream = 0x6d706172;  // "mpar"
 
 std::string extension_of(const std::string& file) { return lower(std::filesystem::path(file).extension().string()); }
 
@@ -81,12 +84,11 @@ void check_output_files(const ModelFacts& facts, bool molecules, bool pairs, con
 }
 
 void check_drawing(const OutputFiles& files, std::size_t drawn) {
-  constexpr std::size_t kMost = 2500;
   const std::string extension = extension_of(files.out);
   const bool drawing = !files.png.empty() || !files.svg.empty() || extension == ".png" || extension == ".svg";
-  if (drawing && drawn > kMost)
+  if (drawing && drawn > kMostDrawnMolecules)
     throw Error("a drawing", fmt::format("of {} molecules is too large", drawn),
-                fmt::format("at most {}; a .csv, .smi or .sdf file holds any number", kMost));
+                fmt::format("at most {}; a .csv, .smi or .sdf file holds any number", kMostDrawnMolecules));
 }
 
 GeneratedMolecules::GeneratedMolecules(const MoleculeCoder& coder, const FloatMatrix& y, const FloatMatrix& x)
@@ -116,9 +118,9 @@ void GeneratedMolecules::write(const std::string& file, std::size_t columns) con
   const std::string extension = extension_of(file);
   if (extension == ".npy") return write_npy(file, x_.view());
   if (extension == ".png" || extension == ".svg") {
-    constexpr std::size_t kWidest = 40;
+    constexpr std::size_t kWidest = 40, kTallest = 60;
     MoleculeSheetOptions sheet;
-    sheet.columns = columns <= kWidest ? columns : 0;
+    sheet.columns = columns <= kWidest && smiles_.size() <= columns * kTallest ? columns : 0;
     return write_molecule_sheet(file, smiles_, sheet);
   }
   if (extension == ".sdf") {
@@ -191,8 +193,11 @@ ReconstructedMolecules::ReconstructedMolecules(const MoleculeCoder& coder, const
   for (std::size_t i = 0; i < n; ++i) {
     likeness_.push_back(tanimoto(before.row(i), after.row(i)));
     composition_.push_back(shared_atoms(mine[i], theirs[i]));
-    if (n == 1) continue;
-    const std::size_t other = (i + n / 2) % n;
+  }
+  // Each with the one behind it in a random order, so that none meets itself.
+  const std::vector<std::size_t> order = permutation(n, 1, kPairStream);
+  for (std::size_t k = 0; n > 1 && k < n; ++k) {
+    const std::size_t i = order[k], other = order[(k + 1) % n];
     random_.push_back(tanimoto(before.row(i), after.row(other)));
     random_composition_.push_back(shared_atoms(mine[i], theirs[other]));
   }

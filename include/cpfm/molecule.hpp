@@ -18,6 +18,7 @@
 
 namespace cpfm {
 
+// Loads it, too.
 bool has_rdkit();
 // Before long work that will need it: that Error about `what`, as in "drawing molecules", where there is none.
 void require_rdkit(const char* what);
@@ -107,8 +108,9 @@ struct MoleculeSheetOptions {
   int cell_height = 160;              // the same
   std::vector<std::string> captions;  // none, or one for each molecule; an empty one is not drawn
 };
-// An empty SMILES leaves its cell empty. At most 2,500 molecules and 16,000 pixels a side; an Error names the molecule
-// that cannot be read.
+inline constexpr std::size_t kMostDrawnMolecules = 2'500;
+// An empty SMILES leaves its cell empty. At most kMostDrawnMolecules and 16,000 pixels a side; an Error names the
+// molecule that cannot be read.
 std::vector<std::byte> molecule_sheet_png(std::span<const std::string> smiles,
                                           const MoleculeSheetOptions& options = {});
 std::string molecule_sheet_svg(std::span<const std::string> smiles, const MoleculeSheetOptions& options = {});

@@ -16,9 +16,10 @@ namespace {
 std::string find_library(const char* file) {
   std::error_code ignored;
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", ignored);
-  for (const char* folder : {"../lib", "../" CPFM_LIBDIR}) {
-    const std::filesystem::path beside = program.parent_path() / folder / file;
-    if (std::filesystem::exists(beside, ignored)) return beside.string();
+  if (program.empty()) return file;
+  const std::filesystem::path above = program.parent_path() / "..";
+  for (const std::filesystem::path& folder : {above / "lib", above / CPFM_LIBDIR}) {
+    if (std::filesystem::exists(folder / file, ignored)) return (folder / file).string();
   }
   return file;
 }
@@ -27,7 +28,8 @@ std::string find_library(const char* file) {
 
 void* load_library(const char* file, const char* symbol) {
   void* library = dlopen(find_library(file).c_str(), RTLD_NOW | RTLD_GLOBAL);
-  if (library == nullptr) throw Error(file, fmt::format("cannot be loaded: {}", dlerror()), "install cpfm again");
+  if (library == nullptr)
+    throw Error(file, fmt::format("cannot be loaded: {}", dlerror()), "install cpfm and what it stands on again");
   void* address = dlsym(library, symbol);
   if (address == nullptr) throw Error(file, "is not the library of this cpfm", "install cpfm again");
   return address;

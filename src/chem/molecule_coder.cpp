@@ -9,6 +9,7 @@
 
 #include "base/text.hpp"
 #include "cpfm/error.hpp"
+#include "cpfm/interrupt.hpp"
 #include "cpfm/molecule.hpp"
 #include "cpfm/parallel.hpp"
 
@@ -56,6 +57,7 @@ FloatMatrix scaled_properties(const Dataset& data) {
 std::vector<std::string> all_canonical(std::span<const std::string> smiles) {
   std::vector<std::string> written(smiles.size());
   parallel_for(smiles.size(), kAtOnce, [&](std::size_t begin, std::size_t end) {
+    check_interrupt();
     for (std::size_t i = begin; i < end; ++i) written[i] = canonical_smiles(smiles[i]);
   });
   return written;
@@ -133,6 +135,9 @@ MoleculeCoder MoleculeCoder::train(const Dataset& data, const TrainSequences& tr
   std::optional<DescriptorRegressor> guesser;
   FloatMatrix guesses, seen;
   if (!data.properties.empty()) {
+    if (distinct.molecules.size() < 2)
+      throw Error(data.source, "all its rows are one molecule, " + printable(distinct.molecules.front()),
+                  "at least two that differ");
     const FloatMatrix descriptors = molecule_descriptors(distinct.molecules, progress);
     guesser.emplace(descriptors.view(), distinct.means(scaled_properties(data)).view());
     guesses = distinct.for_rows(guesser->left_out());
@@ -256,10 +261,11 @@ std::vector<std::string> MoleculeCoder::decode_selfies(MatrixView<const float> p
 
 std::vector<std::string> MoleculeCoder::decode(MatrixView<const float> points) const {
   std::vector<std::string> molecules = decode_selfies(points);
+  const bool read_again = has_rdkit();
   parallel_for(molecules.size(), kAtOnce, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
       molecules[i] = selfies_to_smiles(molecules[i]);
-      if (molecules[i].empty() || !has_rdkit()) continue;
+      if (molecules[i].empty() || !read_again) continue;
       try {
         molecules[i] = canonical_smiles(molecules[i]);
       } catch (const Error&) {  // SELFIES gives eight bonds to elements that RDKit knows better

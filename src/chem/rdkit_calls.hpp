@@ -9,6 +9,7 @@
 namespace cpfm {
 
 struct RdkitCalls {
+  const char* version;  // of cpfm: what was built with another is not called
   decltype(cpfm::kekulised)* kekulised;
   decltype(cpfm::canonical_smiles)* canonical_smiles;
   decltype(cpfm::morgan_fingerprints)* morgan_fingerprints;

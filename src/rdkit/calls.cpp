@@ -4,7 +4,8 @@
 
 const cpfm::RdkitCalls* cpfm_rdkit_calls() {
   namespace by_rdkit = cpfm::by_rdkit;
-  static const cpfm::RdkitCalls calls{.kekulised = by_rdkit::kekulised,
+  static const cpfm::RdkitCalls calls{.version = CPFM_VERSION,
+                                      .kekulised = by_rdkit::kekulised,
                                       .canonical_smiles = by_rdkit::canonical_smiles,
                                       .morgan_fingerprints = by_rdkit::morgan_fingerprints,
                                       .molecule_descriptors = by_rdkit::molecule_descriptors,

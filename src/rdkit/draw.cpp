@@ -24,7 +24,7 @@ namespace cpfm {
 namespace {
 
 const char* const kWhere = "molecule sheet";
-constexpr std::size_t kMostMolecules = 2'500, kLongestSide = 16'000, kMostPixels = 100'000'000;
+constexpr std::size_t kLongestSide = 16'000, kMostPixels = 100'000'000;
 constexpr int kLeastCell = 40, kMostCell = 2'000;
 constexpr double kBondPixels = 26;      // a bond is never longer, so that small molecules do not fill their cell
 constexpr double kCaptionBand = 20;     // pixels below the molecule
@@ -53,8 +53,8 @@ void check_cell(const char* what, int pixels) {
 
 void check_options(std::size_t count, const MoleculeSheetOptions& options) {
   if (count == 0) throw Error(kWhere, "there are no molecules to draw", "one or more");
-  if (count > kMostMolecules)
-    throw Error(kWhere, fmt::format("{} molecules", count), fmt::format("at most {}", kMostMolecules));
+  if (count > kMostDrawnMolecules)
+    throw Error(kWhere, fmt::format("{} molecules", count), fmt::format("at most {}", kMostDrawnMolecules));
   if (!options.captions.empty() && options.captions.size() != count)
     throw Error(kWhere, fmt::format("{} captions for {} molecules", options.captions.size(), count),
                 "one for each, or none");

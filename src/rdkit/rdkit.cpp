@@ -1,11 +1,11 @@
-// SMILES to RDKit's molecules.
+// SMILES to RDKit's molecules and back.
 #include "rdkit/rdkit.hpp"
 
 #include <GraphMol/SmilesParse/SmilesParse.h>
+#include <GraphMol/SmilesParse/SmilesWrite.h>
 #include <RDGeneral/RDLog.h>
 
 #include <algorithm>
-#include <exception>
 #include <mutex>
 #include <string>
 
@@ -30,13 +30,11 @@ std::unique_ptr<RDKit::RWMol> parse_smiles(std::string_view smiles, bool remove_
   reading.allowCXSMILES = false;
   reading.parseName = false;
   reading.removeHs = remove_hydrogens;
-  try {
-    std::unique_ptr<RDKit::RWMol> molecule(RDKit::SmilesToMol(std::string(smiles), reading));
-    if (molecule) return molecule;
-  } catch (const std::exception& error) {
-    throw Error(where, "RDKit cannot read it: " + printable(error.what(), 200));
-  }
-  throw Error(where, "RDKit cannot read it");
+  auto molecule = ask_rdkit(where, "read it", [&] {
+    return std::unique_ptr<RDKit::RWMol>(RDKit::SmilesToMol(std::string(smiles), reading));
+  });
+  if (!molecule) throw Error(where, "RDKit cannot read it");
+  return molecule;
 }
 
 std::unique_ptr<RDKit::RWMol> read_molecule(std::string_view smiles) {
@@ -47,6 +45,14 @@ std::unique_ptr<RDKit::RWMol> read_molecule(std::string_view smiles) {
   std::unique_ptr<RDKit::RWMol> molecule = parse_smiles(smiles, true);
   if (molecule->getNumAtoms() == 0) throw Error(where, "RDKit cannot read it");
   return molecule;
+}
+
+std::string write_smiles(const RDKit::ROMol& molecule) {
+  std::string smiles = ask_rdkit("molecule", "write it", [&] { return RDKit::MolToSmiles(molecule); });
+  if (smiles.size() > kLongestSmiles)
+    throw Error("molecule", "its SMILES has " + std::to_string(smiles.size()) + " characters, more than " +
+                                std::to_string(kLongestSmiles));
+  return smiles;
 }
 
 }  // namespace cpfm

@@ -5,11 +5,16 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
+#include <new>
 #include <span>
+#include <string>
 #include <string_view>
 
+#include "base/text.hpp"
 #include "cpfm/chem.hpp"
+#include "cpfm/error.hpp"
 #include "cpfm/molecule.hpp"
 
 namespace cpfm {
@@ -33,12 +38,29 @@ inline constexpr std::size_t kLongestSmiles = 1'000;
 // What is wrong is told by our errors, not by lines that RDKit prints between them.
 void silence_rdkit();
 
+// What `call` returns; what RDKit throws in it is an Error about `where`, and means that it `cannot` do it.
+template <class Call>
+auto ask_rdkit(const std::string& where, const char* cannot, const Call& call) {
+  try {
+    return call();
+  } catch (const Error&) {
+    throw;
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw Error(where, std::string("RDKit cannot ") + cannot + ": " + printable(error.what(), 200));
+  }
+}
+
 // What RDKit reads in a string of any length; an Error, whose subject is the string, where it cannot.
 std::unique_ptr<RDKit::RWMol> parse_smiles(std::string_view smiles, bool remove_hydrogens);
 
 // The molecule of a SMILES string, sanitized. An Error, whose subject is the string, where there is none: characters of
 // no SMILES, no atoms, or what RDKit cannot read.
 std::unique_ptr<RDKit::RWMol> read_molecule(std::string_view smiles);
+
+// The one way RDKit writes a molecule. An Error where that is longer than what read_molecule() takes.
+std::string write_smiles(const RDKit::ROMol& molecule);
 
 // Sets the bits of its Morgan fingerprint.
 void set_morgan_bits(const RDKit::ROMol& molecule, std::span<std::uint64_t, Fingerprints::kWords> words);

@@ -1,12 +1,12 @@
 // Files of molecules to a Dataset: RDKit reads each molecule once, on all threads; rows that hold none are told or left
 // out.
 #include <GraphMol/FileParsers/FileParsers.h>
-#include <GraphMol/SmilesParse/SmilesWrite.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <exception>
+#include <memory>
 #include <new>
 
 #include "base/memory.hpp"
@@ -36,25 +36,15 @@ std::string read_block(const std::string& block, std::span<std::uint64_t, Finger
     if (!molecule || molecule->getNumAtoms() == 0) throw Error("molecule", "the record holds no atoms");
     return molecule;
   };
-  std::string smiles;
-  try {
+  return ask_rdkit("molecule", "read it", [&] {
     // What is too large is seen before RDKit spends its time on it.
     if (static_cast<std::size_t>(std::count(block.begin(), block.end(), '\n')) > kLongestSmiles &&
         read(false)->getNumHeavyAtoms() > kLongestSmiles)
       throw Error("molecule", fmt::format("it has more than {} atoms", kLongestSmiles));
     const std::unique_ptr<RDKit::RWMol> molecule = read(true);
-    smiles = RDKit::MolToSmiles(*molecule);
     set_morgan_bits(*molecule, bits);
-  } catch (const Error&) {
-    throw;
-  } catch (const std::bad_alloc&) {
-    throw;
-  } catch (const std::exception& error) {
-    throw Error("molecule", "RDKit cannot read it: " + printable(error.what(), 200));
-  }
-  if (smiles.size() > kLongestSmiles)
-    throw Error("molecule", fmt::format("its SMILES has {} characters, more than {}", smiles.size(), kLongestSmiles));
-  return smiles;
+    return write_smiles(*molecule);
+  });
 }
 
 Reading read_all(const MoleculeRows& rows, bool as_selfies, Progress* progress) {
@@ -62,11 +52,16 @@ Reading read_all(const MoleculeRows& rows, bool as_selfies, Progress* progress) 
   Reading out{rows.are_blocks ? std::vector<std::string>(n) : rows.texts, std::vector<std::string>(n), Fingerprints(n)};
   const auto read_row = [&](std::size_t i) {
     try {
-      if (rows.are_blocks)
-        out.smiles[i] = read_block(rows.texts[i], out.prints.row(i));
-      else
-        set_morgan_bits(*read_molecule(rows.texts[i]), out.prints.row(i));
-      if (as_selfies) smiles_to_selfies(out.smiles[i]);
+      std::string written;  // by RDKit
+      if (rows.are_blocks) {
+        written = out.smiles[i] = read_block(rows.texts[i], out.prints.row(i));
+      } else {
+        const std::unique_ptr<RDKit::RWMol> molecule = read_molecule(rows.texts[i]);
+        set_morgan_bits(*molecule, out.prints.row(i));
+        if (as_selfies) written = write_smiles(*molecule);
+      }
+      // As it will be learned, which may do where the file's own way does not: a nitro group as N(=O)=O.
+      if (as_selfies) smiles_to_selfies(written);
     } catch (const Error& error) {
       if (rows.are_blocks)
         out.problems[i] = fmt::format("molecule '{}': {}", printable(rows.names[i]), error.problem());
@@ -74,12 +69,12 @@ Reading read_all(const MoleculeRows& rows, bool as_selfies, Progress* progress) 
         out.problems[i] = rows.texts[i].empty() ? "the SMILES is empty" : error.where() + ": " + error.problem();
     }
   };
-  constexpr std::size_t kBetweenReports = 4096, kAtOnce = 32;
+  constexpr std::size_t kBetweenReports = 1024, kAtOnce = 32;
   if (progress != nullptr) progress->start("molecules", n, "molecules");
   for (std::size_t begin = 0; begin < n; begin += kBetweenReports) {
     const std::size_t count = std::min(kBetweenReports, n - begin);
-    check_interrupt();
     parallel_for(count, kAtOnce, [&](std::size_t from, std::size_t to) {
+      check_interrupt();
       for (std::size_t i = begin + from; i < begin + to; ++i) read_row(i);
     });
     if (progress != nullptr) progress->update(begin + count);

@@ -17,6 +17,7 @@
 #include "chem/molecule_graph.hpp"
 #include "cpfm/chem.hpp"
 #include "cpfm/error.hpp"
+#include "cpfm/molecule.hpp"
 
 namespace cpfm {
 namespace {
@@ -332,6 +333,10 @@ TEST(Selfies, AgreesWithTheReferenceLibrary) {
   for (const auto& row : qm9) {
     EXPECT_EQ(selfies_to_smiles(row.at(1)), row.at(2)) << row[1];
     EXPECT_EQ(smiles_to_selfies(row.at(2)), row.at(1)) << row[2];
+    // There and back from what was given, aromatic or not.
+    if (has_rdkit()) {
+      EXPECT_EQ(canonical_smiles(selfies_to_smiles(smiles_to_selfies(row.at(0)))), canonical_smiles(row.at(0)));
+    }
   }
   for (const auto& row : random) EXPECT_EQ(selfies_to_smiles(row.at(0)), row.at(1)) << row[0];
 }

@@ -74,9 +74,11 @@ TEST(SelfiesCommand, ManyRowsComeBackInOrder) {
 
 TEST(SelfiesCommand, ReadsLinesOfASmiFile) {
   const TempDir dir;
-  write_bytes(dir / "a.smi", "CCO ethanol\nC=O formaldehyde\n");
+  write_bytes(dir / "a.smi", "# alcohols, aldehydes\nCCO ethanol, of wine\n\nC=O formaldehyde\n");
   EXPECT_EQ(run_cpfm({"selfies", "encode", (dir / "a.smi").string()}).out,
             "smiles,selfies\nCCO,[C][C][O]\nC=O,[C][=O]\n");
+  write_bytes(dir / "none.smi", "# nothing\n\n");
+  expect_refused(run_cpfm({"selfies", "encode", (dir / "none.smi").string()}), "none.smi: holds no molecules");
 }
 
 TEST(SelfiesCommand, AllFailedIsAnErrorAndWritesNothing) {
