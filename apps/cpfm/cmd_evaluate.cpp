@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/log.hpp"
 #include "base/text.hpp"
@@ -62,18 +63,29 @@ void add_evaluate_command(CLI::App& app, Context& context) {
       throw Error("--coverage", fmt::format("{} has no density of both ways", model->facts().method),
                   "cpfm and infodiffusion have");
     const auto coder = coder_in(*model_file, sample->device);
-    Dataset data = samples_for(coder, data_options->load(context), context);
-    match_columns(data, model->facts());
+    Dataset data = data_options->load(context);
     EvaluationArguments general = *arguments;
-    if (coder) {
+    FloatMatrix by_structure;
+    if (coder && !data.molecules.empty()) {
       general.judge_data.clear();  // a judge of a property is another one
       check_molecule_judge(arguments->judge_data, *data_options, data);
+      if (!arguments->judge_data.empty()) {
+        std::vector<Property> measured = std::exchange(data.properties, {});
+        by_structure = coder->encode(data, nullptr, context.progress().get());
+        data.properties = std::move(measured);
+      }
     }
+    data = samples_for(coder, std::move(data), context);
+    match_columns(data, model->facts());
     Json figures = Evaluation(data, model->facts(), general, *data_options, *sample, context).measure(*model);
     if (coder) {
       const auto progress = context.progress();
       const std::filesystem::path at(*model_file);
-      const MoleculeEvaluation molecules{*model, *coder, data, sample->resolve(context, progress.get()),
+      const MoleculeEvaluation molecules{*model,
+                                         *coder,
+                                         data,
+                                         by_structure,
+                                         sample->resolve(context, progress.get()),
                                          std::filesystem::is_directory(at) ? at : at.parent_path()};
       figures["molecules"] = evaluate_molecules(molecules);
       if (!arguments->judge_data.empty()) {

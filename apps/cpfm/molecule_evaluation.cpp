@@ -97,26 +97,46 @@ FloatMatrix rising_path(const FloatMatrix& places, const std::vector<double>& va
   return path;
 }
 
-// Places mean what the molecules around them have: `learned` at `known`. How well that tells the property of the
-// molecules that are evaluated, over all places each may have, and how well what is made for a place has it.
+// Places mean what the molecules around them have: `learned` at `known`. What so is told of each of some points, over
+// all places it may have, and by one place.
+struct Told {
+  std::vector<double> mean, once;
+  FloatMatrix y;  // the one place
+};
+Told told_by_places(const MoleculeEvaluation& e, const FloatMatrix& points, const FloatMatrix& known,
+                    const std::vector<double>& learned) {
+  constexpr std::size_t kDraws = 16;
+  const std::size_t n = points.rows();
+  const FloatMatrix draws = e.model.embed(points.view(), kDraws, e.sampling);
+  const std::vector<double> meant = nearest_mean(known.view(), learned, draws.view(), kPropertyNeighbours);
+  Told told{std::vector<double>(n), std::vector<double>(n), FloatMatrix(n, draws.cols())};
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t k = 0; k < kDraws; ++k) told.mean[i] += meant[i * kDraws + k] / kDraws;
+    told.once[i] = meant[i * kDraws];
+    std::ranges::copy(draws.row(i * kDraws), told.y.row(i).begin());
+  }
+  return told;
+}
+
+// How well places tell the property of the molecules that are evaluated, by what the model is told and by their
+// structure alone, and how well what is made for a place has it.
 Json judge_places(const MoleculeEvaluation& e, const FingerprintRegressor& judge, const FloatMatrix& known,
                   const std::vector<double>& learned) {
-  constexpr std::size_t kDraws = 16;
-  const std::size_t n = e.points.size();
-  const FloatMatrix draws = e.model.embed(e.points.samples.view(), kDraws, e.sampling);
-  const std::vector<double> meant = nearest_mean(known.view(), learned, draws.view(), kPropertyNeighbours);
-  std::vector<double> expected(n), once(n);
-  FloatMatrix y(n, draws.cols());
-  for (std::size_t i = 0; i < n; ++i) {
-    for (std::size_t k = 0; k < kDraws; ++k) expected[i] += meant[i * kDraws + k] / kDraws;
-    once[i] = meant[i * kDraws];
-    std::ranges::copy(draws.row(i * kDraws), y.row(i).begin());
+  const Property& property = e.points.properties.front();
+  const std::vector<double> actual = values_of(property);
+  Json result;
+  Told told = told_by_places(e, e.by_structure, known, learned);
+  result["structure_r2"] = r_squared(told.mean, actual);
+  result["structure_r2_of_one_draw"] = r_squared(told.once, actual);
+  const std::vector<std::string> names = e.coder.properties();
+  if (std::ranges::find(names, property.name) != names.end()) {
+    told = told_by_places(e, e.points.samples, known, learned);
+    result["measured_r2"] = r_squared(told.mean, actual);
+    result["measured_r2_of_one_draw"] = r_squared(told.once, actual);
   }
-  const std::vector<double> actual = values_of(e.points.properties.front());
-  Json result{{"unseen_r2", r_squared(expected, actual)}, {"unseen_r2_of_one_draw", r_squared(once, actual)}};
-  const Decoded made = decode(e.coder, e.model.generate(y.view(), e.sampling));
+  const Decoded made = decode(e.coder, e.model.generate(told.y.view(), e.sampling));
   std::vector<double> wanted;
-  for (const std::size_t row : made.rows) wanted.push_back(once[row]);
+  for (const std::size_t row : made.rows) wanted.push_back(told.once[row]);
   if (std::set<double>(wanted.begin(), wanted.end()).size() < 2) return result;  // nothing to tell of them
   const std::vector<double> judged = judge.predict(morgan_fingerprints(made.smiles));
   result["generated_r2"] = r_squared(judged, wanted);
@@ -217,10 +237,13 @@ void print_molecules(const Json& figures) {
   const Json& judge = figures["judge"];
   const std::string name = printable(judge["property"].get<std::string>(), 40);
   line("judge", fmt::format("{} by fingerprints, R2 {:.3f} on these molecules", name, number(judge, "judge_r2")));
-  line("place", fmt::format("says {} with R2 {:.3f} over 16 draws, {:.3f} of one, by the 10 nearest {} of the judge's "
-                            "molecules",
-                            name, number(judge, "unseen_r2"), number(judge, "unseen_r2_of_one_draw"),
-                            judge["known_places"].get<std::string>()));
+  const auto place = [&](const char* what, const char* mean, const char* once) {
+    line(what, fmt::format("says {} with R2 {:.3f} over 16 draws, {:.3f} of one, by the 10 nearest {} of the judge's "
+                           "molecules",
+                           name, number(judge, mean), number(judge, once), judge["known_places"].get<std::string>()));
+  };
+  if (judge.contains("measured_r2")) place("place, as measured", "measured_r2", "measured_r2_of_one_draw");
+  place("place, by structure", "structure_r2", "structure_r2_of_one_draw");
   if (!judge.contains("generated_r2") || !judge["path"].contains("rank_correlation"))
     return line("generated there", "too few molecules to judge");
   line("generated there", fmt::format("{} judged beside that of the place: R2 {:.3f}, rank correlation {:.3f}", name,

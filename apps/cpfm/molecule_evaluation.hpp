@@ -13,7 +13,8 @@ namespace cpfm::app {
 struct MoleculeEvaluation {
   FlowModel& model;
   const MoleculeCoder& coder;
-  const Dataset& points;  // of molecules, as the model takes them
+  const Dataset& points;            // of molecules, as the model takes them: told the properties that are there
+  const FloatMatrix& by_structure;  // the points of the same molecules without being told, for a judge
   SampleOptions sampling;
   std::filesystem::path folder;  // of the run that made the model
 };

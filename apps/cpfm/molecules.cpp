@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "checks.hpp"
@@ -133,6 +135,12 @@ Dataset samples_for(const std::optional<MoleculeCoder>& coder, Dataset data, con
   if (data.molecules.empty())
     throw Error(data.source, "holds no molecules, and the model was made of molecules",
                 "--smiles names the column of a table; .smi and .sdf files are molecules");
+  const std::vector<std::string> learned = coder->properties();
+  for (const Property& property : data.properties) {
+    if (!learned.empty() && std::ranges::find(learned, property.name) == learned.end())
+      log().warn("{}: the model knows nothing of the property '{}'; {}", data.source, printable(property.name),
+                 suggest(property.name, learned));
+  }
   std::size_t unknown = 0;
   FloatMatrix points = coder->encode(data, &unknown, context.progress().get());
   if (unknown > 0) {

@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char *kFacts = "molecules", *kTraining = "molecules.training";
+constexpr const char *kFacts = "molecules", *kTraining = "molecules.training", *kMeasured = "molecules.measured";
 constexpr std::size_t kAtOnce = 32;
 
 // In parallel; the first molecule that has none is named.
@@ -40,18 +40,13 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-// Each property to mean 0 and variance 1, a row per sample.
-FloatMatrix scaled_properties(const Dataset& data) {
-  FloatMatrix targets(data.size(), data.properties.size());
-  for (std::size_t p = 0; p < data.properties.size(); ++p) {
-    const std::vector<float>& values = data.properties[p].values;
-    double mean = 0, square = 0;
-    for (const float value : values) mean += value / static_cast<double>(values.size());
-    for (const float value : values) square += (value - mean) * (value - mean) / static_cast<double>(values.size());
-    const double scale = square > 0 ? std::sqrt(square) : 1;
-    for (std::size_t i = 0; i < values.size(); ++i) targets(i, p) = static_cast<float>((values[i] - mean) / scale);
-  }
-  return targets;
+// The deviation is 1 where there is none.
+std::pair<double, double> mean_and_deviation(std::span<const float> values) {
+  const auto n = static_cast<double>(values.size());
+  double mean = 0, square = 0;
+  for (const float value : values) mean += value / n;
+  for (const float value : values) square += (value - mean) * (value - mean) / n;
+  return {mean, square > 0 ? std::sqrt(square) : 1};
 }
 
 std::vector<std::string> all_canonical(std::span<const std::string> smiles) {
@@ -110,8 +105,11 @@ FloatMatrix side_by_side(MatrixView<const float> a, MatrixView<const float> b) {
 }  // namespace
 
 MoleculeCoder::MoleculeCoder(SelfiesCoder coder, std::unique_ptr<SequenceVae> vae, std::vector<std::string> training,
-                             std::optional<DescriptorRegressor> guesser)
-    : coder_(std::move(coder)), vae_(std::move(vae)), training_(std::move(training)), guesser_(std::move(guesser)) {
+                             std::optional<Properties> properties)
+    : coder_(std::move(coder)),
+      vae_(std::move(vae)),
+      training_(std::move(training)),
+      properties_(std::move(properties)) {
   for (const std::string& smiles : training_) training_text_ += smiles + '\n';
 }
 
@@ -132,21 +130,28 @@ MoleculeCoder MoleculeCoder::train(const Dataset& data, const TrainSequences& tr
   sequences.alphabet = static_cast<std::int32_t>(coder.symbols().size());
   sequences.features = data.samples.view();
   const Distinct distinct(written);
-  std::optional<DescriptorRegressor> guesser;
-  FloatMatrix guesses, seen;
+  std::optional<Properties> properties;
+  FloatMatrix values, seen;
   if (!data.properties.empty()) {
     if (distinct.molecules.size() < 2)
       throw Error(data.source, "all its rows are one molecule, " + printable(distinct.molecules.front()),
                   "at least two that differ");
-    const FloatMatrix descriptors = molecule_descriptors(distinct.molecules, progress);
-    guesser.emplace(descriptors.view(), distinct.means(scaled_properties(data)).view());
-    guesses = distinct.for_rows(guesser->left_out());
-    seen = side_by_side(sequences.features, guesses.view());
+    std::vector<Properties::Scale> scales;
+    values = FloatMatrix(data.size(), data.properties.size());
+    for (const Property& property : data.properties) {
+      const auto [mean, deviation] = mean_and_deviation(property.values);
+      scales.push_back({property.name, mean, deviation});
+      for (std::size_t i = 0; i < data.size(); ++i) values(i, scales.size() - 1) = scales.back()(property.values[i]);
+    }
+    FloatMatrix measured = distinct.means(values);
+    DescriptorRegressor guesser(molecule_descriptors(distinct.molecules, progress).view(), measured.view());
+    properties = Properties{std::move(scales), std::move(measured), std::move(guesser)};
+    seen = side_by_side(sequences.features, values.view());
     sequences.features = seen.view();
-    sequences.targets = guesses.view();
+    sequences.targets = values.view();
   }
   std::unique_ptr<SequenceVae> vae = train(sequences);
-  return MoleculeCoder(coder, std::move(vae), distinct.molecules, std::move(guesser));
+  return MoleculeCoder(coder, std::move(vae), distinct.molecules, std::move(properties));
 }
 
 bool MoleculeCoder::is_in(const TensorFile& file) { return file.metadata().contains(kFacts); }
@@ -169,23 +174,58 @@ MoleculeCoder MoleculeCoder::load(const TensorFile& file, const LoadSequences& l
   std::unique_ptr<SequenceVae> vae = load(file);
   if (vae->alphabet() != coder.symbols().size())
     throw Error(kFacts, "its alphabet is not that of its network", "the file is damaged");
-  std::optional<DescriptorRegressor> guesser;
-  if (DescriptorRegressor::is_in(file)) {
-    guesser.emplace(file);
-    if (guesser->left_out().rows() != lines.size())
-      throw Error(kTraining, "is not what its properties are guessed from", "the file is damaged");
-  }
-  if (const std::size_t seen = Fingerprints::kBits + (guesser ? guesser->properties() : 0); vae->features() != seen)
+  std::optional<Properties> properties = load_properties(file, file.metadata(kFacts), lines.size());
+  const std::size_t known = properties ? properties->scales.size() : 0, seen = Fingerprints::kBits + known;
+  if (vae->features() != seen)
     throw Error(kFacts, fmt::format("its network looks at {} features, and there are {}", vae->features(), seen),
                 "the file is damaged");
-  return MoleculeCoder(std::move(coder), std::move(vae), std::move(lines), std::move(guesser));
+  if (vae->latent() <= known)
+    throw Error(kFacts, fmt::format("its points have {} numbers for {} properties", vae->latent(), known),
+                "the file is damaged");
+  return MoleculeCoder(std::move(coder), std::move(vae), std::move(lines), std::move(properties));
+}
+
+std::optional<MoleculeCoder::Properties> MoleculeCoder::load_properties(const TensorFile& file,
+                                                                        const std::string& facts,
+                                                                        std::size_t molecules) {
+  std::vector<Properties::Scale> scales;
+  for (const Json& one : Json::parse(facts).value("properties", Json::array())) {
+    const auto number = [&](const char* key) {
+      return one.is_object() && one.contains(key) && one[key].is_number() ? one[key].get<double>() : std::nan("");
+    };
+    const double mean = number("mean"), deviation = number("deviation");
+    if (!std::isfinite(mean) || !(deviation > 0) || !std::isfinite(deviation) || !one.contains("name") ||
+        !one["name"].is_string())
+      throw Error(kFacts, "does not tell the scale of its properties", "the file is damaged");
+    scales.push_back({one["name"].get<std::string>(), mean, deviation});
+  }
+  if (scales.empty()) return std::nullopt;
+  const TensorView& tensor = file.tensor(kMeasured);
+  if (tensor.dtype != DType::kF32 || tensor.shape.size() != 2 || tensor.shape[0] != molecules ||
+      tensor.shape[1] != scales.size())
+    throw Error(kMeasured, "does not fit what is beside it", "the file is damaged");
+  FloatMatrix measured(tensor.shape[0], tensor.shape[1]);
+  std::copy_n(tensor.bytes.data(), tensor.bytes.size(), reinterpret_cast<std::byte*>(measured.data()));
+  if (!std::all_of(measured.data(), measured.data() + measured.size(), [](float v) { return std::isfinite(v); }))
+    throw Error(kMeasured, "is not finite", "the file is damaged");
+  DescriptorRegressor guesser(file);
+  if (guesser.left_out().rows() != molecules || guesser.properties() != scales.size())
+    throw Error(kTraining, "is not what its properties are guessed from", "the file is damaged");
+  return Properties{std::move(scales), std::move(measured), std::move(guesser)};
 }
 
 void MoleculeCoder::add_to(TensorFileWriter& writer) const {
-  writer.set_metadata(kFacts, Json{{"alphabet", coder_.symbols()}}.dump());
+  Json facts{{"alphabet", coder_.symbols()}};
+  if (properties_) {
+    for (const Properties::Scale& scale : properties_->scales)
+      facts["properties"].push_back({{"name", scale.name}, {"mean", scale.mean}, {"deviation", scale.deviation}});
+    const FloatMatrix& measured = properties_->measured;
+    writer.add(kMeasured, {measured.rows(), measured.cols()}, {measured.data(), measured.size()});
+    properties_->guesser.add_to(writer);
+  }
+  writer.set_metadata(kFacts, facts.dump());
   writer.add(kTraining, DType::kU8, {training_text_.size()}, std::as_bytes(std::span(training_text_)));
   vae_->add_to(writer);
-  if (guesser_) guesser_->add_to(writer);
 }
 
 std::vector<std::int32_t> MoleculeCoder::symbols_of(std::span<const std::string> smiles, std::size_t* unknown) const {
@@ -211,34 +251,61 @@ std::vector<std::int32_t> MoleculeCoder::symbols_of(std::span<const std::string>
   return symbols;
 }
 
-FloatMatrix MoleculeCoder::guesses(std::span<const std::string> smiles, Progress* progress) const {
-  return guesser_ ? guesses_for(all_canonical(smiles), progress) : FloatMatrix(smiles.size(), 0);
+std::vector<std::string> MoleculeCoder::properties() const {
+  std::vector<std::string> names;
+  if (!properties_) return names;
+  for (const Properties::Scale& scale : properties_->scales) names.push_back(scale.name);
+  return names;
 }
 
-FloatMatrix MoleculeCoder::guesses_for(std::span<const std::string> smiles, Progress* progress) const {
+FloatMatrix MoleculeCoder::guesses(std::span<const std::string> smiles, Progress* progress) const {
+  if (!properties_) return FloatMatrix(smiles.size(), 0);
+  return known_or_guessed(all_canonical(smiles), properties_->guesser.left_out(), progress);
+}
+
+FloatMatrix MoleculeCoder::known_or_guessed(std::span<const std::string> smiles, const FloatMatrix& known,
+                                            Progress* progress) const {
   std::map<std::string, std::size_t, std::less<>> learned;
   for (std::size_t i = 0; i < training_.size(); ++i) learned.emplace(training_[i], i);
-  FloatMatrix guesses(smiles.size(), guesser_->properties());
+  const DescriptorRegressor& guesser = properties_->guesser;
+  FloatMatrix values(smiles.size(), guesser.properties());
   std::vector<std::size_t> others;
   std::vector<std::string> unmeasured;
   for (std::size_t i = 0; i < smiles.size(); ++i) {
     if (const auto found = learned.find(smiles[i]); found != learned.end()) {
-      std::ranges::copy(guesser_->left_out().row(found->second), guesses.row(i).begin());
+      std::ranges::copy(known.row(found->second), values.row(i).begin());
     } else {
       others.push_back(i);
       unmeasured.push_back(smiles[i]);
     }
   }
-  if (others.empty()) return guesses;
+  if (others.empty()) return values;
   const FloatMatrix descriptors = molecule_descriptors(unmeasured, progress);
-  if (descriptors.cols() != guesser_->descriptors())
+  if (descriptors.cols() != guesser.descriptors())
     throw Error(
         "the model",
-        fmt::format("guesses by {} descriptors, and this cpfm has {}", guesser_->descriptors(), descriptors.cols()),
+        fmt::format("guesses by {} descriptors, and this cpfm has {}", guesser.descriptors(), descriptors.cols()),
         "the version that made it, or make it again");
-  const FloatMatrix said = guesser_->predict(descriptors.view());
-  for (std::size_t k = 0; k < others.size(); ++k) std::ranges::copy(said.row(k), guesses.row(others[k]).begin());
-  return guesses;
+  const FloatMatrix said = guesser.predict(descriptors.view());
+  for (std::size_t k = 0; k < others.size(); ++k) std::ranges::copy(said.row(k), values.row(others[k]).begin());
+  return values;
+}
+
+FloatMatrix MoleculeCoder::properties_of(const Dataset& molecules, std::span<const std::string> canonical,
+                                         Progress* progress) const {
+  const std::vector<Properties::Scale>& scales = properties_->scales;
+  std::vector<const Property*> told;  // null: not among those of `molecules`
+  for (const Properties::Scale& scale : scales) {
+    const auto found = std::ranges::find(molecules.properties, scale.name, &Property::name);
+    told.push_back(found == molecules.properties.end() ? nullptr : &*found);
+  }
+  const bool all_told = std::ranges::find(told, nullptr) == told.end();
+  FloatMatrix values = all_told ? FloatMatrix(canonical.size(), scales.size())
+                                : known_or_guessed(canonical, properties_->measured, progress);
+  for (std::size_t p = 0; p < scales.size(); ++p) {
+    for (std::size_t i = 0; told[p] != nullptr && i < values.rows(); ++i) values(i, p) = scales[p](told[p]->values[i]);
+  }
+  return values;
 }
 
 FloatMatrix MoleculeCoder::encode(const Dataset& molecules, std::size_t* unknown, Progress* progress) const {
@@ -246,9 +313,12 @@ FloatMatrix MoleculeCoder::encode(const Dataset& molecules, std::size_t* unknown
   const std::vector<std::string> written = all_canonical(molecules.molecules);
   const std::vector<std::int32_t> symbols = symbols_of(written, unknown);
   const MatrixView<const std::int32_t> sequences{symbols.data(), molecules.size(), vae_->length()};
-  if (!guesser_) return vae_->encode(sequences, molecules.samples.view());
-  const FloatMatrix guesses = guesses_for(written, progress);
-  return vae_->encode(sequences, side_by_side(molecules.samples.view(), guesses.view()).view());
+  if (!properties_) return vae_->encode(sequences, molecules.samples.view());
+  const FloatMatrix values = properties_of(molecules, written, progress);
+  FloatMatrix points = vae_->encode(sequences, side_by_side(molecules.samples.view(), values.view()).view());
+  // What the encoder was taught to come near.
+  for (std::size_t i = 0; i < points.rows(); ++i) std::ranges::copy(values.row(i), points.row(i).begin());
+  return points;
 }
 
 std::vector<std::string> MoleculeCoder::decode_selfies(MatrixView<const float> points) const {
