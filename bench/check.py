@@ -1,6 +1,12 @@
 #!/usr/bin/env python3
 """Checks of the benchmarks themselves, at small sizes: that POT's problem and cpfm's are the same with ε_POT = 4 ε, and
-that the naive implementation minimises what it says. Exits with 77 where numpy or POT is missing."""
+that the naive implementation minimises what it says; and that one failure does not cost a whole table. Exits with 77
+where numpy or POT is missing."""
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
 import unittest
 import warnings
 
@@ -119,6 +125,39 @@ class NaiveDense(unittest.TestCase):
         np.testing.assert_allclose(result["plan"].sum(1), uniform(60), atol=1e-12)
         self.assertLessEqual(abs(result["plan"].sum(0) - uniform(60)).sum(), 1.0001e-4)
         self.assertLess(naive_dense.objective(self.kernel, result["plan"], self.y), 0.7 * random)
+
+
+# Couples all but the first 10,000 samples, and does nothing else.
+STAND_IN = """#!/bin/sh
+case "$*" in
+*--limit*) echo "cpfm: error: there is no room" >&2; exit 1 ;;
+*couple*) echo '{"n": 60000, "seed": 1, "seconds": {"kernel": 1, "factor": 2, "solve": 3}, "peak_device_mb": 4,
+  "epsilon": 5e-4, "objective": 1, "objective_random": 4, "starts": [1, 2], "dropped_bound": 0, "status": "converged"}' ;;
+*) exit 1 ;;
+esac
+"""
+
+
+class GpuTables(unittest.TestCase):
+    def run_gpu(self, *words):
+        with tempfile.TemporaryDirectory() as folder:
+            program = pathlib.Path(folder) / "cpfm"
+            program.write_text(STAND_IN)
+            os.chmod(program, 0o755)
+            script = pathlib.Path(__file__).resolve().parent / "gpu"
+            return subprocess.run([sys.executable, "-B", script, "--cpfm", program, "--data", "mnist", *words],
+                                  capture_output=True, text=True)
+
+    def test_a_row_that_fails_is_named_and_the_others_are_printed(self):
+        done = self.run_gpu("--only", "mnist", "--only", "growth", "--growth", "1000", "--seeds", "1,2")
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.stdout.count("| 60,000 |"), 4)  # all, more starts, and two seeds further down
+        self.assertIn("gpu: mnist: --limit 10000:", done.stderr)
+        self.assertIn("there is no room", done.stderr)
+        self.assertIn("gpu: growth: 1000 points, --drop 1e-7:", done.stderr)
+
+    def test_nothing_to_do_is_no_failure(self):
+        self.assertEqual(self.run_gpu("--only", "growth", "--growth", "").returncode, 0)
 
 
 if __name__ == "__main__":

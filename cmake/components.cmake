@@ -67,9 +67,10 @@ if(CPFM_CUDA AND NOT CPFM_FUZZ)
   include(CheckLanguage)
   check_language(CUDA)
   if(CMAKE_CUDA_COMPILER)
-    # Native code for Hopper and portable PTX for everything from Turing on.
+    # Native code for Hopper, and portable PTX for everything from Turing on: a device compiles the newest that it can, and
+    # the tensor cores are used from 8.0 on.
     if(NOT CMAKE_CUDA_ARCHITECTURES)
-      set(CMAKE_CUDA_ARCHITECTURES "75-virtual;90")
+      set(CMAKE_CUDA_ARCHITECTURES "75-virtual;80-virtual;90")
     endif()
     set(CMAKE_CUDA_STANDARD 17)
     enable_language(CUDA)

@@ -14,7 +14,9 @@
 #include "build_facts.hpp"
 #include "checks.hpp"
 #include "cli.hpp"
+#include "coupling/objective.hpp"
 #include "coupling/pair_sums.hpp"
+#include "coupling/placement.hpp"
 #include "coupling/sinkhorn.hpp"
 #include "cpfm/device.hpp"
 #include "cpfm/error.hpp"
@@ -94,7 +96,9 @@ Json device_facts(Device device) {
   Json facts{{"device", device.name()}};
   if (!device.is_cuda()) return facts;
   const CudaFacts cuda = cuda_facts();
-  facts["gpu"] = cuda.devices.at(static_cast<std::size_t>(device.cuda)).name;
+  for (const CudaDevice& found : cuda.devices) {
+    if (found.ordinal == device.cuda) facts["gpu"] = found.name;
+  }
   facts["toolkit"] = cuda.toolkit;
   facts["peak_device_mb"] = std::round(static_cast<double>(device_peak()) / 1e5) / 10;
   return facts;
@@ -152,9 +156,11 @@ Json run_sinkhorn(const SinkhornBench& bench, std::uint64_t seed) {
     sinkhorn.set_cost(problem.w, problem.p_view(), problem.epsilon);
     if (device.is_cuda()) sinkhorn.solve(0, 1, false);  // kernels are loaded, and the iterations captured
     const std::uint64_t half_before = sinkhorn.half_iterations(), pairs_before = sinkhorn.pairs();
+    int iterations = bench.iterations;
     Stopwatch watch;
     if (device.is_cuda()) {
-      sinkhorn.solve(0, bench.iterations, false);  // as a solve runs them, many at a time
+      // As a solve runs them, many at a time; it ends early where no more can be gained.
+      iterations = sinkhorn.solve(0, bench.iterations, false).iterations;
     } else {
       for (int k = 0; k < bench.iterations; ++k) {
         sinkhorn.update_columns();
@@ -173,7 +179,7 @@ Json run_sinkhorn(const SinkhornBench& bench, std::uint64_t seed) {
            {"double", bench.double_precision},
            {"drop", bench.drop},
            {"epsilon", problem.epsilon},
-           {"iterations", bench.iterations},
+           {"iterations", iterations},
            {"repeat", bench.repeat},
            {"seconds", time},
            {"all_seconds", seconds},
@@ -288,8 +294,9 @@ Json run_gwot(const GwotBench& bench, const Context& context) {
   Stopwatch watch;
   const auto kernel = make_kernel(bench.kernel, data, progress.get());
   GwotProblem problem;
-  problem.w = kernel_times(*kernel, std::vector<double>(bench.points, 1.0 / static_cast<double>(bench.points)),
-                           progress.get(), device);
+  const std::vector<double> mass(bench.points, 1.0 / static_cast<double>(bench.points));
+  const std::vector<double> w = kernel_times(*kernel, mass, progress.get(), device);
+  problem.w = w;
   const double kernel_seconds = watch.lap();
   FactorOptions factor_options;
   factor_options.seed = context.seed;
@@ -297,6 +304,8 @@ Json run_gwot(const GwotBench& bench, const Context& context) {
   factor_options.device = device;
   const KernelFactor factor = factor_kernel(*kernel, factor_options, progress.get());
   use_factor(problem, factor, device);
+  if (by_pivots(factor))  // as `couple` does: the problem solved is that of one kernel
+    problem.times({mass.data(), bench.points, 1}, {problem.w.data(), bench.points, 1});
   const double factor_seconds = watch.lap();
   problem.y = draw_latent("gaussian", bench.points, {.dim = bench.dim, .seed = context.seed});
   GwotOptions options;
@@ -310,8 +319,12 @@ Json run_gwot(const GwotBench& bench, const Context& context) {
   solver.run(0, progress.get());
   const double solve_seconds = watch.lap();
   const GwotState& state = solver.state();
+  if (state.status == GwotStatus::kNonFiniteInput)
+    throw Error(kernel->expression(), "the kernel gave values that are not finite", "is its scale sensible?");
   Json machine = machine_facts();
   machine.update(device_facts(device));
+  const double peak = peak_memory();  // before the objective, which is not part of what is measured
+  const std::vector<double> km = kernel_times(*kernel, solver.mean(), progress.get(), device);
   return {{"benchmark", "gwot"},
           {"points", bench.points},
           {"dim", bench.dim},
@@ -321,8 +334,8 @@ Json run_gwot(const GwotBench& bench, const Context& context) {
           {"coarse_points", bench.coarse_points},
           {"drop", bench.drop},
           {"epsilon", state.epsilon},
-          {"objective", 2 * state.reduced},
-          {"objective_random", state.scale},
+          {"objective", objective(w, km, solver)},
+          {"objective_random", objective_random(w, mass, solver.y(), mass)},
           {"marginal_error", state.marginal_error},
           {"half_iterations", state.half_iterations},
           {"outer_iterations", state.outer_iterations},
@@ -331,7 +344,7 @@ Json run_gwot(const GwotBench& bench, const Context& context) {
           {"starts", state.starts.size()},
           {"status", to_string(state.status)},
           {"seconds", {{"kernel", kernel_seconds}, {"factor", factor_seconds}, {"solve", solve_seconds}}},
-          {"peak_rss_mb", std::round(peak_memory() / 1e5) / 10},
+          {"peak_rss_mb", std::round(peak / 1e5) / 10},
           {"machine", machine}};
 }
 

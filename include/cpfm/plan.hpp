@@ -52,6 +52,7 @@ class Plan {
   // made from it later; they share what they keep on a device, which is brought there when first needed. The same calls
   // give the same bytes every time on the same device.
   void use(Device device);
+  Device device() const;
 
   // π(j | i) for all j.
   std::vector<double> row(std::size_t i) const;

@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
-#include <numeric>
+#include <utility>
 
 #include "base/log.hpp"
 #include "base/memory.hpp"
 #include "coupling/checkpoint.hpp"
+#include "coupling/objective.hpp"
 #include "coupling/placement.hpp"
 #include "cpfm/coupling.hpp"
 #include "cpfm/error.hpp"
@@ -45,17 +45,6 @@ void check_memory(std::size_t n, std::size_t m, std::size_t d, const CoupleOptio
   const double rank = options.exact ? 0 : static_cast<double>(std::min(options.factor.max_rank, n));
   require_memory(8 * kArrays * points * static_cast<double>(d + 1) + 4 * static_cast<double>(n) * rank, "coupling",
                  fmt::format("coupling {} samples with {} latent points", n, m), "couple a --subsample of the samples");
-}
-
-double mean_square(const FloatMatrix& y, std::span<const double> mass, const std::vector<double>& centre) {
-  double sum = 0;
-  for (std::size_t j = 0; j < y.rows(); ++j) {
-    for (std::size_t k = 0; k < y.cols(); ++k) {
-      const double v = y(j, k) - centre[k];
-      sum += mass[j] * v * v;
-    }
-  }
-  return sum;
 }
 
 std::vector<double> uniform_or(const std::vector<double>& mass, std::size_t count) {
@@ -183,17 +172,10 @@ Coupling couple(const Dataset& data, const CoupleOptions& options, Progress* pro
   parts.row_mass = row_mass;
   parts.column_mass = column_mass;
 
-  // L(π) with the kernel itself: exact whatever the factor left out.
   const MatrixView<const double> mean = solver.mean();
   const std::vector<double> km = kernel_times(*kernel, mean, progress, options.device);
-  const double quadratic = std::inner_product(km.begin(), km.end(), mean.data, 0.0);
-  double linear = 0, mean_w = 0;
-  for (std::size_t i = 0; i < n; ++i) {
-    linear += w[i] * solver.second()[i];
-    mean_w += w[i] * row_mass[i];
-  }
-  summary.objective = 2 * (linear - quadratic);
-  summary.objective_random = 2 * mean_w * mean_square(latent, column_mass, centre);
+  summary.objective = objective(w, km, solver);
+  summary.objective_random = objective_random(w, row_mass, std::as_const(latent).view(), column_mass);
   summary.n = n;
   summary.m = m;
   summary.dim = d;

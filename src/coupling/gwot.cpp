@@ -13,6 +13,7 @@
 #include <numeric>
 #include <optional>
 
+#include "base/log.hpp"
 #include "base/take_rows.hpp"
 #include "coupling/descent.hpp"
 #include "coupling/spatial_order.hpp"
@@ -20,6 +21,7 @@
 #include "cpfm/interrupt.hpp"
 #include "cpfm/parallel.hpp"
 #include "cpfm/random.hpp"
+#include "cuda/memory.hpp"
 #include "model/tensor_values.hpp"
 
 namespace cpfm {
@@ -94,6 +96,7 @@ struct GwotSolver::Impl {
   GwotState state;
   Phase phase = Phase::kStarts;
   int next_start = 0;
+  int starts_at_once = 1;
   std::vector<double> best_p;  // of the best start, on all points
   double best_start = std::numeric_limits<double>::infinity();
   double epsilon_end = 0, epsilon_start = 0;
@@ -118,6 +121,7 @@ struct GwotSolver::Impl {
 
   Impl(GwotProblem given, GwotOptions chosen) : problem(std::move(given)), options(chosen) {
     check_options(options);
+    if (options.device.is_cuda()) starts_at_once = 16;  // one of them cannot fill it
     if (n() < 2) throw Error("data", fmt::format("{} points cannot be coupled", n()), "at least two are needed");
     if (d() < 1 || d() > static_cast<std::size_t>(kMaxLatentDim)) {
       throw Error("latent points", fmt::format("{} dimensions are out of range", d()), "1 to 8");
@@ -404,19 +408,32 @@ struct GwotSolver::Impl {
     best_p = on.all ? got.p : spread_out({got.mean.data(), on.rows.size(), d()}, on.rows);
   }
 
-  // The next start, or on a device, which one of them cannot fill, the next few, each from a thread of its own. What
-  // comes of them does not depend on how many run at once.
-  void run_starts() {
-    constexpr int kAtOnce = 16;
-    const StartProblem& on = start_problem();
-    const int last = std::min(options.starts, next_start + (options.device.is_cuda() ? kAtOnce - 1 : 0));
+  // All of first … last at once, each from a thread of its own. What comes of them does not depend on how many they
+  // are.
+  std::vector<StartResult> try_starts(int first, int last, const StartProblem& on) const {
     std::vector<std::future<StartResult>> running;
-    for (int start = next_start; start <= last; ++start) {
-      running.push_back(std::async(last > next_start ? std::launch::async : std::launch::deferred,
+    for (int start = first; start <= last; ++start) {
+      running.push_back(std::async(last > first ? std::launch::async : std::launch::deferred,
                                    [this, start, &on] { return try_start(start, on); }));
     }
     std::vector<StartResult> results;
     for (auto& run : running) results.push_back(run.get());
+    return results;
+  }
+
+  // The next starts; none where a device has no room for so many, and the next step then tries half as many.
+  void run_starts() {
+    const StartProblem& on = start_problem();
+    const int last = std::min(options.starts, next_start + starts_at_once - 1);
+    std::vector<StartResult> results;
+    try {
+      results = try_starts(next_start, last, on);
+    } catch (const OutOfDeviceMemory&) {
+      if (last == next_start) throw;
+      starts_at_once = (last - next_start + 1) / 2;
+      log().info("the GPU has no room for {} starts at once: {} at a time", last - next_start + 1, starts_at_once);
+      return;
+    }
     for (const StartResult& got : results) {
       if (phase == Phase::kStarts) take_start(got, on);
     }

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
 
@@ -16,6 +17,7 @@
 #include "cpfm/error.hpp"
 #include "cpfm/interrupt.hpp"
 #include "cpfm/parallel.hpp"
+#include "kernel/on_device.hpp"
 
 namespace cpfm {
 namespace {
@@ -64,6 +66,42 @@ void solve_transposed(const KernelFactor& factor, std::vector<double>& b, std::s
       for (std::size_t c = 0; c < columns; ++c) b[i * columns + c] -= double(row[i]) * own[c];
     }
   }
+}
+
+// Of each sample behind the first r of a kernel: Σ k(x, reference) c for each of the coefficients, and Σ |k| (on a
+// device Σ k), which is 0 where x is like none of the reference.
+std::vector<double> kernel_sums(const Kernel& kernel, const Placement& placement, std::size_t r, std::size_t columns,
+                                Device device) {
+  const std::size_t count = kernel.size() - r, each = columns + 1;
+  if (const auto on_device = kernel_on_device(kernel, device)) {
+    std::vector<double> right(kernel.size() * each);
+    for (std::size_t k = 0; k < r; ++k) {
+      std::copy_n(&placement.coefficients[k * columns], columns, &right[k * each]);
+      right[k * each + columns] = 1;
+    }
+    std::vector<double> sums = kernel_times_on(kernel, on_device.get(), {right.data(), kernel.size(), each});
+    sums.erase(sums.begin(), sums.begin() + static_cast<std::ptrdiff_t>(r * each));
+    return sums;
+  }
+  std::vector<std::size_t> all(r);
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  std::vector<double> sums(count * each);
+  constexpr std::size_t kChunk = 64;
+  parallel_for(count, kChunk, [&](std::size_t begin, std::size_t end) {
+    const std::size_t now = end - begin;
+    std::vector<float> values(r * now);
+    kernel.block(all, r + begin, r + end, {values.data(), r, now});
+    for (std::size_t k = 0; k < r; ++k) {
+      for (std::size_t i = 0; i < now; ++i) {
+        const double value = values[k * now + i];
+        if (value == 0) continue;
+        double* sum = &sums[(begin + i) * each];
+        for (std::size_t c = 0; c < columns; ++c) sum[c] += value * placement.coefficients[k * columns + c];
+        sum[columns] += std::abs(value);
+      }
+    }
+  });
+  return sums;
 }
 
 }  // namespace
@@ -133,44 +171,27 @@ Plan Coupling::place(const Dataset& points, Progress* progress) const {
                 fmt::format("has {} features, and the coupled data has {}", points.dim(), reference.dim()),
                 "new samples need the same features, brought to the same scale");
   }
-  const std::size_t columns = summary.dim + 1, r = reference.size();
-  std::vector<double> w(points.size()), p(points.size() * summary.dim);
-  std::vector<std::size_t> all(r);
-  std::iota(all.begin(), all.end(), std::size_t{0});
+  const std::size_t d = summary.dim, sums_each = d + 2, r = reference.size();
+  const Device device = plan.device();
+  std::vector<double> w(points.size()), p(points.size() * d);
   std::size_t strangers = 0;
-  constexpr std::size_t kBatch = 4096, kChunk = 64;
+  constexpr std::size_t kBatch = 4096;
+  // On a device all pairs are computed, those of the reference too: more new samples at once make them a smaller part.
+  const std::size_t batch = device.is_cuda() ? std::max(kBatch, 2 * r) : kBatch;
   if (progress != nullptr) progress->start("place", points.size(), "samples");
-  for (std::size_t first = 0; first < points.size(); first += kBatch) {
+  for (std::size_t first = 0; first < points.size(); first += batch) {
     check_interrupt();
-    const std::size_t last = std::min(points.size(), first + kBatch);
+    const std::size_t last = std::min(points.size(), first + batch);
     const Dataset both = joined(reference, points, first, last);
     const auto kernel = make_kernel(summary.kernel, both);
     if (!kernel->extends()) throw Error(summary.kernel, "cannot be extended to new samples", "the coupling is damaged");
-    strangers += parallel_reduce(
-        last - first, kChunk, std::size_t{0},
-        [&](std::size_t begin, std::size_t end) {
-          const std::size_t count = end - begin;
-          std::vector<float> values(r * count);
-          kernel->block(all, r + begin, r + end, {values.data(), r, count});
-          std::vector<double> sums(count * columns, 0.0);
-          std::vector<char> known(count, 0);
-          for (std::size_t k = 0; k < r; ++k) {
-            for (std::size_t i = 0; i < count; ++i) {
-              const double value = values[k * count + i];
-              if (value == 0) continue;
-              known[i] = 1;
-              for (std::size_t c = 0; c < columns; ++c)
-                sums[i * columns + c] += value * placement->coefficients[k * columns + c];
-            }
-          }
-          for (std::size_t i = 0; i < count; ++i) {
-            w[first + begin + i] = sums[i * columns];
-            for (std::size_t k = 0; k < summary.dim; ++k)
-              p[(first + begin + i) * summary.dim + k] = sums[i * columns + 1 + k] - placement->offset[k];
-          }
-          return static_cast<std::size_t>(std::count(known.begin(), known.end(), 0));
-        },
-        [](std::size_t a, std::size_t b) { return a + b; });
+    const std::vector<double> sums = kernel_sums(*kernel, *placement, r, d + 1, device);
+    for (std::size_t i = first; i < last; ++i) {
+      const double* sum = &sums[(i - first) * sums_each];
+      w[i] = sum[0];
+      for (std::size_t k = 0; k < d; ++k) p[i * d + k] = sum[1 + k] - placement->offset[k];
+      strangers += sum[d + 1] == 0 ? 1 : 0;
+    }
     if (progress != nullptr) progress->update(last);
   }
   if (progress != nullptr) progress->finish();

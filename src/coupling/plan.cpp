@@ -161,6 +161,8 @@ void Plan::use(Device device) {
   on_device_->device = device;
 }
 
+Device Plan::device() const { return on_device_ ? on_device_->device : Device{}; }
+
 DevicePlan* Plan::device_plan() const {
   if (!on_device_) return nullptr;
   const std::lock_guard lock(on_device_->building);

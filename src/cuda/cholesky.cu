@@ -153,7 +153,7 @@ class Buffer {
   T* room(std::size_t count) {
     if (array_.size() < count) {
       array_ = DeviceArray<T>();
-      array_ = DeviceArray<T>(count + count / 2, what_);
+      array_ = roomy_array<T>(count, count + count / 2, what_);
     }
     return array_.data();
   }
@@ -254,13 +254,14 @@ DeviceCholesky::DeviceCholesky(std::shared_ptr<const DeviceKernel> kernel,
 }
 DeviceCholesky::~DeviceCholesky() = default;
 
-void DeviceCholesky::make_room(std::size_t group, std::size_t rank, std::size_t columns) {
+std::size_t DeviceCholesky::make_room(std::size_t group, std::size_t rank, std::size_t needed, std::size_t wanted) {
   State::Group& g = state_->groups[group];
-  if (columns <= g.pitch) return;
+  if (wanted <= g.pitch) return wanted;
   const UseDevice use(state_->kernel->device());
-  const std::size_t pitch = (columns + 3) / 4 * 4, rows = g.members.size();
-  require_device_memory(4.0 * static_cast<double>(rows) * static_cast<double>(pitch), "the kernel's factor");
-  DeviceArray<float> grown(rows * pitch, "the kernel's factor");
+  const auto padded = [](std::size_t columns) { return (columns + 3) / 4 * 4; };
+  const std::size_t rows = g.members.size();
+  DeviceArray<float> grown = roomy_array<float>(rows * padded(needed), rows * padded(wanted), "the kernel's factor");
+  const std::size_t pitch = grown.size() / rows;
   if (rank > 0) {
     check_cuda(cudaMemcpy2D(grown.data(), pitch * sizeof(float), g.phi.data(), g.pitch * sizeof(float),
                             rank * sizeof(float), rows, cudaMemcpyDeviceToDevice),
@@ -268,6 +269,7 @@ void DeviceCholesky::make_room(std::size_t group, std::size_t rank, std::size_t 
   }
   g.phi = std::move(grown);
   g.pitch = pitch;
+  return std::min(pitch, wanted);
 }
 
 void DeviceCholesky::residual_blocks(std::vector<Residuals>& wanted) {

@@ -25,8 +25,9 @@ class DeviceCholesky {
   DeviceCholesky(const DeviceCholesky&) = delete;
   DeviceCholesky& operator=(const DeviceCholesky&) = delete;
 
-  // Room for `columns` columns of a group's Φ, of which the first `rank` are kept.
-  void make_room(std::size_t group, std::size_t rank, std::size_t columns);
+  // Room for `wanted` columns of a group's Φ, or for the `needed` ones alone where memory is short; the first `rank`
+  // are kept. Returns for how many.
+  std::size_t make_room(std::size_t group, std::size_t rank, std::size_t needed, std::size_t wanted);
 
   // In: a group, its rank, and places in it. Out: block[r · count + c] = K(r, c) - ⟨Φ_r, Φ_c⟩ for each two of the
   // places.

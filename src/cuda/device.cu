@@ -5,7 +5,10 @@
 namespace cpfm {
 
 CudaFacts cuda_facts() {
+  constexpr int kArchitectures[] = {__CUDA_ARCH_LIST__};  // ascending: 750, 800, …
   CudaFacts facts;
+  facts.least_major = kArchitectures[0] / 100;
+  facts.least_minor = kArchitectures[0] % 100 / 10;
   facts.toolkit = std::to_string(CUDART_VERSION / 1000) + "." + std::to_string(CUDART_VERSION % 1000 / 10);
   int count = 0;
   if (const cudaError_t error = cudaGetDeviceCount(&count); error != cudaSuccess) {
@@ -17,10 +20,17 @@ CudaFacts cuda_facts() {
   }
   for (int i = 0; i < count; ++i) {
     cudaDeviceProp properties;
-    if (cudaGetDeviceProperties(&properties, i) != cudaSuccess) continue;
-    facts.devices.push_back({properties.name, properties.totalGlobalMem, properties.major, properties.minor});
+    if (const cudaError_t error = cudaGetDeviceProperties(&properties, i); error != cudaSuccess) {
+      cudaGetLastError();
+      facts.why_none = cudaGetErrorString(error);
+      continue;
+    }
+    facts.devices.push_back({i, properties.name, properties.totalGlobalMem, properties.major, properties.minor});
   }
-  if (facts.devices.empty()) facts.why_none = "no device";
+  if (!facts.devices.empty())
+    facts.why_none.clear();
+  else if (count == 0)
+    facts.why_none = "no device";
   return facts;
 }
 

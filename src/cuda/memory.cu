@@ -1,11 +1,10 @@
 #include <algorithm>
-#include <cstdio>
 #include <mutex>
 #include <stdexcept>
 #include <string>
 #include <unordered_map>
 
-#include "cpfm/error.hpp"
+#include "base/text.hpp"
 #include "cuda/check.cuh"
 #include "cuda/memory.hpp"
 
@@ -22,29 +21,24 @@ Ledger& ledger() {
   return *only;
 }
 
-std::string gigabytes(double bytes) {
-  char text[32];
-  std::snprintf(text, sizeof text, bytes < 1e8 ? "%.3f GB" : "%.1f GB", bytes / 1e9);
-  return text;
+[[noreturn]] void refuse(std::string problem) {
+  // Not through check_cuda(), which may have called this.
+  std::size_t free = 0, total = 0;
+  if (cudaMemGetInfo(&free, &total) == cudaSuccess)
+    problem += ", and " + human_bytes(static_cast<double>(free)) + " of " + human_bytes(static_cast<double>(total)) +
+               " are free (cpfm holds " + human_bytes(static_cast<double>(device_held())) + ")";
+  else
+    cudaGetLastError();
+  throw OutOfDeviceMemory("GPU memory", problem, "fewer samples (--subsample), a smaller --rank, or --device cpu");
 }
-
-[[noreturn]] void refuse(const char* what, double bytes) {
-  const DeviceMemory memory = device_memory();
-  throw Error("GPU memory",
-              std::string(what) + " needs " + gigabytes(bytes) + ", and " +
-                  gigabytes(static_cast<double>(memory.free)) + " of " + gigabytes(static_cast<double>(memory.total)) +
-                  " are free",
-              "fewer samples (--subsample), a smaller --rank, or --device cpu");
-}
+[[noreturn]] void refuse(const char* what, double bytes) { refuse(human_bytes(bytes) + " are needed for " + what); }
 
 }  // namespace
 
 void check_cuda(cudaError_t error, const char* what) {
   if (error == cudaSuccess) return;
   cudaGetLastError();
-  if (error == cudaErrorMemoryAllocation)
-    throw Error("GPU memory", std::string(what) + " does not fit",
-                "fewer samples (--subsample), a smaller --rank, or --device cpu");
+  if (error == cudaErrorMemoryAllocation) refuse(std::string("too little is left for ") + what);
   throw std::runtime_error(std::string("CUDA, ") + what + ": " + cudaGetErrorString(error));
 }
 

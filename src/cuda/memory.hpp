@@ -7,8 +7,16 @@
 #include <vector>
 
 #include "cpfm/device.hpp"
+#include "cpfm/error.hpp"
 
 namespace cpfm {
+
+// The device has too little memory; says how much was needed and how much is free. A type of its own, since some can do
+// with less.
+class OutOfDeviceMemory : public Error {
+ public:
+  using Error::Error;
+};
 
 // Makes a device the present one of this thread, and goes back to the one before.
 class UseDevice {
@@ -22,7 +30,7 @@ class UseDevice {
   int before_ = 0;
 };
 
-// Throws cpfm::Error with the figures where there is not enough; `what` is what it was for.
+// Throws OutOfDeviceMemory where there is not enough; `what` is what it was for.
 void* device_allocate(std::size_t bytes, const char* what);
 void device_free(void* memory) noexcept;
 void copy_to_device(void* to, const void* from, std::size_t bytes);
@@ -33,7 +41,7 @@ struct DeviceMemory {
   std::size_t free = 0, total = 0;
 };
 DeviceMemory device_memory();
-// Throws cpfm::Error, before anything is allocated, where the present device has not so much free.
+// Throws OutOfDeviceMemory, before anything is allocated, where the present device has not so much free.
 void require_device_memory(double bytes, const char* what);
 // The most that device_allocate has held at once in this process, and what it holds now.
 std::size_t device_peak();
@@ -73,5 +81,20 @@ class DeviceArray {
   T* data_ = nullptr;
   std::size_t size_ = 0;
 };
+
+// Of `wanted` entries, to grow into, or of the `needed` ones where there is no room for so many.
+template <class T>
+DeviceArray<T> roomy_array(std::size_t needed, std::size_t wanted, const char* what) {
+  const auto make = [&](std::size_t count) {
+    require_device_memory(static_cast<double>(count) * sizeof(T), what);
+    return DeviceArray<T>(count, what);
+  };
+  try {
+    return make(wanted);
+  } catch (const OutOfDeviceMemory&) {
+    if (wanted == needed) throw;
+  }
+  return make(needed);
+}
 
 }  // namespace cpfm

@@ -16,6 +16,20 @@ namespace {
 
 constexpr std::size_t kMostEntries = std::size_t{1} << 22;  // of a list, or of new rows, at a time
 
+// Some runs of a side whose points are in double, for a pass over every pair, which asks for no bounds.
+SideView runs_from(const SideView& side, int dim, unsigned first, unsigned most) {
+  const std::size_t skipped = static_cast<std::size_t>(first) * kRun;
+  SideView some = side;
+  some.points = static_cast<double*>(side.points) + skipped * static_cast<std::size_t>(slots<double>(dim + 1));
+  some.order = side.order + skipped;
+  some.shift = nullptr;
+  some.bounds = {};
+  some.runs = std::min(most, side.runs - first);
+  some.count = static_cast<std::uint32_t>(
+      std::min<std::size_t>(side.count - skipped, static_cast<std::size_t>(some.runs) * kRun));
+  return some;
+}
+
 // Rows or columns, with what they are made of in the order given.
 struct Cloud {
   Side side;
@@ -286,11 +300,19 @@ void DevicePlan::top(bool transposed, std::size_t k, std::uint32_t* index, doubl
   const std::size_t size = static_cast<std::size_t>(a.target.count) * k;
   DeviceArray<std::uint32_t> best(size, "the likeliest");
   DeviceArray<double> chances(size, "the likeliest");
-  with_dims(a.dim + 1, [&](auto dims) {
-    constexpr int D = decltype(dims)::value;
-    CPFM_LAUNCH(likeliest_sources<D>, a.target.runs, kRun)(a, static_cast<int>(k), best.data(), chances.data());
-  });
-  check_launch("the likeliest");
+  // Some runs of targets at a time, enough to fill the device, so that an interrupt does not wait for all of them.
+  constexpr unsigned kRunsPerProcessor = 4;
+  const unsigned together = kRunsPerProcessor * static_cast<unsigned>(impl.processors);
+  for (unsigned first = 0; first < targets.side.view.runs; first += together) {
+    check_interrupt();
+    a.target = runs_from(targets.side.view, a.dim, first, together);
+    with_dims(a.dim + 1, [&](auto dims) {
+      constexpr int D = decltype(dims)::value;
+      CPFM_LAUNCH(likeliest_sources<D>, a.target.runs, kRun)(a, static_cast<int>(k), best.data(), chances.data());
+    });
+    check_launch("the likeliest");
+    check_cuda(cudaStreamSynchronize(nullptr), "the likeliest");
+  }
   best.download(index, size);
   chances.download(probability, size);
 }

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <memory>
+#include <type_traits>
 #include <vector>
 
 #include "cuda/check.cuh"
@@ -363,6 +365,27 @@ PairKernel choose_kernel(int dims, bool values) {
   return chosen;
 }
 
+// What CUDA gave and takes back.
+struct TakeBack {
+  void operator()(cudaStream_t stream) const { cudaStreamDestroy(stream); }
+  void operator()(cudaGraphExec_t graph) const { cudaGraphExecDestroy(graph); }
+  void operator()(State* pinned) const { cudaFreeHost(pinned); }
+};
+template <class Pointer>
+using Owned = std::unique_ptr<std::remove_pointer_t<Pointer>, TakeBack>;
+
+Owned<cudaStream_t> make_stream() {
+  cudaStream_t stream = nullptr;
+  check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "a stream");
+  return Owned<cudaStream_t>(stream);
+}
+Owned<State*> make_pinned_state() {
+  State* state = nullptr;
+  check_cuda(cudaMallocHost(&state, sizeof(State)), "pinned memory");
+  *state = State{};
+  return Owned<State*>(state);
+}
+
 }  // namespace
 
 struct DeviceSinkhorn::Impl {
@@ -370,10 +393,10 @@ struct DeviceSinkhorn::Impl {
   int dim, processors = 1;
   double drop, threshold, epsilon = 0;
   bool in_double = false;
-  cudaStream_t stream = nullptr;
-  cudaGraphExec_t graph = nullptr;
+  Owned<cudaStream_t> stream;
+  Owned<cudaGraphExec_t> graph;
   bool graph_in_double = false;
-  State* shown = nullptr;  // pinned: what the host sees of the state
+  Owned<State*> shown;  // pinned: what the host sees of the state
   Side row, column;
   DeviceArray<double> w, p, y, partial, dropped, moments;
   DeviceArray<unsigned> kept, arrived;
@@ -390,6 +413,8 @@ struct DeviceSinkhorn::Impl {
     threshold =
         drop > 0 ? std::log2(drop) - std::log2(static_cast<double>(n)) - std::log2(static_cast<double>(m)) - 1 : 0;
     check_cuda(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device.cuda), "the device");
+    stream = make_stream();
+    shown = make_pinned_state();
     row = Side(n, dim, true, problem.row_mass);
     column = Side(m, dim, false, problem.column_mass);
     w = DeviceArray<double>(n, "the cost");
@@ -411,13 +436,10 @@ struct DeviceSinkhorn::Impl {
     arrived.zero();
     state = DeviceArray<State>(1, "the state");
     if (drop > 0) curve = CurveOrder(std::max(n, m), dim);
-    // The set-up ran on the default stream; this one does not wait for it.
+    // The set-up ran on the default stream; ours does not wait for it.
     check_cuda(cudaStreamSynchronize(nullptr), "setting up");
-    check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "a stream");
-    check_cuda(cudaMallocHost(&shown, sizeof(State)), "pinned memory");
-    *shown = State{};
     push_state();
-    if (drop > 0) curve.sort(column, cost(), stream);
+    if (drop > 0) curve.sort(column, cost(), stream.get());
     synchronize();
   }
 
@@ -425,10 +447,10 @@ struct DeviceSinkhorn::Impl {
     int before = 0;
     cudaGetDevice(&before);
     cudaSetDevice(device.cuda);
-    if (stream != nullptr) cudaStreamSynchronize(stream);
-    if (graph != nullptr) cudaGraphExecDestroy(graph);
-    if (shown != nullptr) cudaFreeHost(shown);
-    if (stream != nullptr) cudaStreamDestroy(stream);
+    cudaStreamSynchronize(stream.get());
+    graph.reset();
+    shown.reset();
+    stream.reset();
     cudaSetDevice(before);
   }
 
@@ -459,12 +481,14 @@ struct DeviceSinkhorn::Impl {
     return static_cast<int>(best);
   }
 
-  void synchronize() { check_cuda(cudaStreamSynchronize(stream), "Sinkhorn on the device"); }
+  void synchronize() { check_cuda(cudaStreamSynchronize(stream.get()), "Sinkhorn on the device"); }
   void push_state() {
-    check_cuda(cudaMemcpyAsync(state.data(), shown, sizeof(State), cudaMemcpyHostToDevice, stream), "the state");
+    check_cuda(cudaMemcpyAsync(state.data(), shown.get(), sizeof(State), cudaMemcpyHostToDevice, stream.get()),
+               "the state");
   }
   void pull_state() {
-    check_cuda(cudaMemcpyAsync(shown, state.data(), sizeof(State), cudaMemcpyDeviceToHost, stream), "the state");
+    check_cuda(cudaMemcpyAsync(shown.get(), state.data(), sizeof(State), cudaMemcpyDeviceToHost, stream.get()),
+               "the state");
     synchronize();
   }
   CostView cost() const {
@@ -473,11 +497,11 @@ struct DeviceSinkhorn::Impl {
 
   void refresh(Side& side) {
     if (in_double)
-      CPFM_LAUNCH(fill_points<double>, side.view.runs, kRun, 0, stream)(side.view, cost());
+      CPFM_LAUNCH(fill_points<double>, side.view.runs, kRun, 0, stream.get())(side.view, cost());
     else
-      CPFM_LAUNCH(fill_points<float>, side.view.runs, kRun, 0, stream)(side.view, cost());
+      CPFM_LAUNCH(fill_points<float>, side.view.runs, kRun, 0, stream.get())(side.view, cost());
     check_launch("the points");
-    CPFM_LAUNCH(bound_runs, side.view.runs, kRun, 0, stream)(side.view, cost());
+    CPFM_LAUNCH(bound_runs, side.view.runs, kRun, 0, stream.get())(side.view, cost());
     check_launch("the bounds");
   }
 
@@ -485,18 +509,18 @@ struct DeviceSinkhorn::Impl {
     const std::size_t n = row.view.count;
     in_double = double_precision;
     epsilon = new_epsilon;
-    check_cuda(cudaMemcpyAsync(w.data(), new_w, n * sizeof(double), cudaMemcpyHostToDevice, stream), "the cost");
+    check_cuda(cudaMemcpyAsync(w.data(), new_w, n * sizeof(double), cudaMemcpyHostToDevice, stream.get()), "the cost");
     check_cuda(cudaMemcpyAsync(p.data(), new_p, n * static_cast<std::size_t>(dim) * sizeof(double),
-                               cudaMemcpyHostToDevice, stream),
+                               cudaMemcpyHostToDevice, stream.get()),
                "the cost");
     if (rescale != 1) {
       for (Side* side : {&row, &column}) {
-        CPFM_LAUNCH(rescale_potentials, blocks_for(side->view.count), kRun, 0, stream)
+        CPFM_LAUNCH(rescale_potentials, blocks_for(side->view.count), kRun, 0, stream.get())
         (side->potential.data(), side->mass.data(), side->view.count, rescale);
         check_launch("the potentials");
       }
     }
-    if (drop > 0) curve.sort(row, cost(), stream);
+    if (drop > 0) curve.sort(row, cost(), stream.get());
     refresh(row);
     refresh(column);
     synchronize();  // what was given may go away
@@ -523,7 +547,8 @@ struct DeviceSinkhorn::Impl {
     a.on_rows = on_rows;
     a.controlled = controlled;
     a.relaxation = relaxation;
-    CPFM_LAUNCH(chosen.kernel, dim3(a.target.runs, static_cast<unsigned>(a.splits)), chosen.threads, 0, stream)(a);
+    CPFM_LAUNCH(chosen.kernel, dim3(a.target.runs, static_cast<unsigned>(a.splits)), chosen.threads, 0, stream.get())
+    (a);
     check_launch("sums over pairs");
   }
 
@@ -531,24 +556,25 @@ struct DeviceSinkhorn::Impl {
   // While a stream is captured no thread may wait for the whole device, so nothing here ever does.
   void capture() {
     if (graph != nullptr && graph_in_double == in_double) return;
-    if (graph != nullptr) cudaGraphExecDestroy(graph);
-    graph = nullptr;
+    graph.reset();
     cudaGraph_t captured = nullptr;
-    check_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "capturing");
+    check_cuda(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeThreadLocal), "capturing");
     try {
       for (int k = 0; k < kIterations; ++k) {
         launch(false, true, 1, false);
         launch(true, true, 1, false);
       }
     } catch (...) {
-      if (cudaStreamEndCapture(stream, &captured) == cudaSuccess) cudaGraphDestroy(captured);
+      if (cudaStreamEndCapture(stream.get(), &captured) == cudaSuccess) cudaGraphDestroy(captured);
       cudaGetLastError();  // what went wrong is on its way
       throw;
     }
-    check_cuda(cudaStreamEndCapture(stream, &captured), "capturing");
-    const cudaError_t error = cudaGraphInstantiate(&graph, captured, 0);
+    check_cuda(cudaStreamEndCapture(stream.get(), &captured), "capturing");
+    cudaGraphExec_t ready = nullptr;
+    const cudaError_t error = cudaGraphInstantiate(&ready, captured, 0);
     cudaGraphDestroy(captured);
     check_cuda(error, "instantiating a graph");
+    graph.reset(ready);
     graph_in_double = in_double;
   }
 
@@ -579,7 +605,7 @@ DeviceSinkhorn::Update DeviceSinkhorn::update(bool on_rows, double relaxation, d
   impl.launch(on_rows, false, relaxation, moments != nullptr);
   if (moments != nullptr)
     check_cuda(cudaMemcpyAsync(moments, impl.moments.data(), impl.moments.size() * sizeof(double),
-                               cudaMemcpyDeviceToHost, impl.stream),
+                               cudaMemcpyDeviceToHost, impl.stream.get()),
                "the moments");
   impl.pull_state();
   return impl.told();
@@ -597,7 +623,7 @@ DeviceSinkhorn::Update DeviceSinkhorn::solve(InnerControl& control, const std::f
   for (int graphs = 1; !impl.shown->control.stop;) {
     between();
     const auto before = std::chrono::steady_clock::now();
-    for (int g = 0; g < graphs; ++g) check_cuda(cudaGraphLaunch(impl.graph, impl.stream), "iterations");
+    for (int g = 0; g < graphs; ++g) check_cuda(cudaGraphLaunch(impl.graph.get(), impl.stream.get()), "iterations");
     impl.pull_state();
     if (std::chrono::steady_clock::now() - before < std::chrono::milliseconds(5)) graphs = std::min(2 * graphs, 8);
   }

@@ -66,7 +66,7 @@ DeviceCholesky::DeviceCholesky(std::shared_ptr<const DeviceKernel>, const std::v
   no_device();
 }
 DeviceCholesky::~DeviceCholesky() = default;
-void DeviceCholesky::make_room(std::size_t, std::size_t, std::size_t) { no_device(); }
+std::size_t DeviceCholesky::make_room(std::size_t, std::size_t, std::size_t, std::size_t) { no_device(); }
 void DeviceCholesky::residual_blocks(std::vector<Residuals>&) { no_device(); }
 void DeviceCholesky::extend(std::vector<Panel>&) { no_device(); }
 std::vector<float> DeviceCholesky::column(std::size_t, std::size_t) const { no_device(); }

@@ -22,8 +22,7 @@ class CudaBackend final : public CholeskyBackend {
     std::size_t& columns = columns_[group.index];
     const std::size_t wanted = group.rank + group.panel_size();
     if (wanted <= columns) return;
-    columns = grown(wanted, columns, group.members.size());
-    work_.make_room(group.index, group.rank, columns);
+    columns = work_.make_room(group.index, group.rank, wanted, grown(wanted, columns, group.members.size()));
   }
 
   void residual_blocks(const std::vector<CholeskyGroup*>& active) override {

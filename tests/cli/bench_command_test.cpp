@@ -15,10 +15,11 @@ void expect_machine(const nlohmann::json& machine) {
 
 TEST(BenchSinkhorn, TellsPairsPerSecondAndTheMachine) {
   const auto json = run_cpfm({"bench", "sinkhorn", "--points", "300", "--dim", "3", "--iterations", "4", "--repeat",
-                              "3", "--threads", "2", "--json"})
+                              "3", "--threads", "2", "--device", "cpu", "--json"})
                         .json();
   EXPECT_EQ(json["points"], 300);
   EXPECT_EQ(json["dim"], 3);
+  EXPECT_EQ(json["iterations"], 4);
   EXPECT_EQ(json["all_seconds"].size(), 3u);
   EXPECT_GT(json["seconds"], 0);
   EXPECT_NEAR(json["seconds_per_half_iteration"].get<double>() * 8, json["seconds"].get<double>(), 1e-12);
@@ -68,6 +69,18 @@ TEST(BenchGwot, TimesAWholeCoupling) {
   expect_machine(json["machine"]);
   const Outcome text = run_cpfm(words);
   for (const char* part : {"gwot: 60 points", "solve", "half-iterations", "machine"}) EXPECT_CONTAINS(text.out, part);
+}
+
+// At so large an ε every plan is the independent one, whatever ε is a share of (for linear kernels an eigenvalue).
+TEST(BenchGwot, TheRandomObjectiveIsThatOfTheIndependentPlan) {
+  for (const char* kernel : {"heat*label", "linear"}) {
+    const auto json =
+        run_cpfm({"bench", "gwot", "--points", "60", "--dim", "1", "--kernel", kernel, "--epsilon", "1e5", "--json"})
+            .json();
+    const auto random = json["objective_random"].get<double>();
+    EXPECT_GT(random, 0);
+    EXPECT_NEAR(json["objective"].get<double>(), random, 0.01 * random) << kernel;
+  }
 }
 
 TEST(Bench, RefusesWhatItCannotMeasure) {

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "cpfm/error.hpp"
+#include "cpfm/interrupt.hpp"
 #include "cpfm/plan.hpp"
 #include "cpfm/random.hpp"
 #include "cuda/plan.hpp"
@@ -294,6 +296,20 @@ TEST(DevicePlan, OfEqualColumnsTheFirstComesFirst) {
   gpu.use(any_cuda());
   EXPECT_EQ(gpu.top(31).index, cpu.top(31).index);
   EXPECT_EQ(gpu.top(33).index, cpu.top(33).index);  // more than a thread keeps: on the CPU
+}
+
+// More rows than one launch lists.
+TEST(DevicePlan, ListsTheLikeliestOfManyRowsAndEndsWhenInterrupted) {
+  CPFM_SKIP_WITHOUT_CUDA(any_cuda());
+  const PlanParts parts = random_parts(kernels_are_slow() ? 4500 : 140000, 20, 2, 0.05);
+  const Plan cpu(parts);
+  Plan gpu(parts);
+  gpu.use(any_cuda());
+  expect_same_top(cpu, gpu, 2);
+  request_interrupt();
+  EXPECT_THROW(gpu.top(2), Interrupted);
+  clear_interrupt();
+  EXPECT_EQ(gpu.top(2).k, 2u);
 }
 
 TEST(DevicePlan, PlacesNewRowsAsTheCpuDoes) {

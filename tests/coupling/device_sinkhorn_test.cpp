@@ -244,17 +244,22 @@ TEST(DeviceCouple, GivesTheCouplingOfTheCpu) {
   options.solver.epsilon = 0.02;
   const Coupling cpu = couple(data, options);
   options.device = any_cuda();
-  const Coupling gpu = couple(data, options);
+  Coupling gpu = couple(data, options);
   EXPECT_EQ(gpu.summary.device, any_cuda().name());
   EXPECT_EQ(gpu.summary.status, "converged");
   EXPECT_NEAR(gpu.summary.objective, cpu.summary.objective, 2e-3 * cpu.summary.objective);
   EXPECT_NEAR(gpu.summary.objective_random, cpu.summary.objective_random, 1e-5 * cpu.summary.objective_random);
-  // A new sample is placed by the factor of either.
+  // A new sample is placed by the factor of either, on the device of its plan.
   const Plan here = cpu.place(data), there = gpu.place(data);
   const FloatMatrix a = cpu.barycentres(here), b = gpu.barycentres(there);
   double apart = 0;
   for (std::size_t k = 0; k < a.size(); ++k) apart += std::abs(a.data()[k] - b.data()[k]);
   EXPECT_LT(apart / static_cast<double>(a.size()), 0.02);
+  EXPECT_EQ(there.device().name(), any_cuda().name());
+  // The same coupling places alike on both.
+  gpu.plan.use(Device{});
+  const FloatMatrix c = gpu.barycentres(gpu.place(data));
+  for (std::size_t k = 0; k < b.size(); ++k) ASSERT_NEAR(b.data()[k], c.data()[k], 1e-3);
 }
 
 }  // namespace

@@ -2,11 +2,14 @@
 #include <setjmp.h>
 #include <ucontext.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <mutex>
+#include <unordered_map>
 
 #include "cuda/device.hpp"
+#include "device_memory.hpp"
 
 dim3 gridDim, blockDim;
 uint3 blockIdx, threadIdx;
@@ -34,6 +37,11 @@ const std::function<void()>* body = nullptr;
 std::mutex device;  // one kernel at a time
 alignas(16) char shared_memory[1 << 18];
 thread_local std::vector<std::function<void()>>* captured = nullptr;
+
+std::mutex accounts;  // of what is below
+std::size_t memory = kMemory;
+Use in_use;
+std::unordered_map<void*, std::size_t> sizes;
 
 void pause(Waits waits) {
   Fiber& fiber = *fibers[current];
@@ -135,7 +143,75 @@ std::uint64_t& mailbox(unsigned thread) { return fibers[thread]->mail; }
 unsigned threads_of_block() { return static_cast<unsigned>(fibers.size()); }
 void* dynamic_shared() { return shared_memory; }
 
+void set_memory(std::size_t bytes) {
+  const std::lock_guard lock(accounts);
+  memory = bytes;
+  in_use.most = in_use.held;
+  in_use.refused = 0;
+}
+Use use() {
+  const std::lock_guard lock(accounts);
+  return in_use;
+}
+
 }  // namespace cuda_on_cpu
+
+using cuda_on_cpu::accounts, cuda_on_cpu::in_use;
+
+cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
+  const std::lock_guard lock(accounts);
+  *total = cuda_on_cpu::memory;
+  *free = *total - std::min(*total, in_use.held);
+  return cudaSuccess;
+}
+cudaError_t cudaMalloc(void** allocated, std::size_t bytes) {
+  const std::lock_guard lock(accounts);
+  if (bytes > cuda_on_cpu::memory - std::min(cuda_on_cpu::memory, in_use.held)) {
+    ++in_use.refused;
+    return cudaErrorMemoryAllocation;
+  }
+  *allocated = std::malloc(bytes);
+  std::memset(*allocated, 0xCD, bytes);
+  cuda_on_cpu::sizes[*allocated] = bytes;
+  in_use.held += bytes;
+  in_use.most = std::max(in_use.most, in_use.held);
+  return cudaSuccess;
+}
+cudaError_t cudaFree(void* allocated) {
+  const std::lock_guard lock(accounts);
+  const auto found = cuda_on_cpu::sizes.find(allocated);
+  if (found != cuda_on_cpu::sizes.end()) {
+    in_use.held -= found->second;
+    cuda_on_cpu::sizes.erase(found);
+  }
+  std::free(allocated);
+  return cudaSuccess;
+}
+cudaError_t cudaMallocHost(void** allocated, std::size_t bytes) {
+  const std::lock_guard lock(accounts);
+  *allocated = std::malloc(bytes);
+  ++in_use.others;
+  return cudaSuccess;
+}
+cudaError_t cudaFreeHost(void* allocated) {
+  const std::lock_guard lock(accounts);
+  std::free(allocated);
+  --in_use.others;
+  return cudaSuccess;
+}
+struct CUstream_st {};
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, int) {
+  const std::lock_guard lock(accounts);
+  *stream = new CUstream_st;
+  ++in_use.others;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  const std::lock_guard lock(accounts);
+  delete stream;
+  --in_use.others;
+  return cudaSuccess;
+}
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t, int) {
   cuda_on_cpu::captured = new std::vector<std::function<void()>>;
@@ -153,7 +229,7 @@ namespace cpfm {
 CudaFacts cuda_facts() {
   CudaFacts facts;
   facts.toolkit = "none";
-  facts.devices.push_back({"kernels on the CPU", std::size_t{4} << 30, 0, 0});
+  facts.devices.push_back({0, "kernels on the CPU", cuda_on_cpu::kMemory, 0, 0});
   return facts;
 }
 

@@ -11,6 +11,7 @@
 #include "cuda/memory.hpp"
 #include "kernel/on_device.hpp"
 #include "kernel_fixture.hpp"
+#include "support/device.hpp"
 
 namespace cpfm {
 namespace {
@@ -143,11 +144,10 @@ TEST(DescribeKernel, LeavesOthersToTheCpu) {
 class OnDevice : public testing::Test {
  protected:
   void SetUp() override {
-    const CudaFacts facts = cuda_facts();
-    if (facts.devices.empty())
-      GTEST_SKIP() << "THERE IS NO CUDA DEVICE (" << facts.why_none << "): the GPU's kernels are not tested";
+    if (!device.is_cuda())
+      GTEST_SKIP() << "THERE IS NO CUDA DEVICE (" << cuda_facts().why_none << "): the GPU's kernels are not tested";
   }
-  const Device device{0};
+  const Device device = test::any_cuda();
 };
 using DeviceTimes = OnDevice;
 using DeviceFactorisation = OnDevice;
