@@ -287,6 +287,7 @@ void add_reconstruct_command(CLI::App& app, Context& context) {
   struct Options {
     std::string model, out, png, svg;
     std::size_t pictures = 50;
+    bool keep_noise = false;
   };
   const auto o = std::make_shared<Options>();
   const auto data_options = std::make_shared<DataOptions>();
@@ -306,9 +307,15 @@ void add_reconstruct_command(CLI::App& app, Context& context) {
       ->transform(whole_number(1, 100000))
       ->type_name("N")
       ->capture_default_str();
+  command->add_flag("--keep-noise", o->keep_noise,
+                    "Keep, beside the place, the noise that the diffusion run backwards finds for a sample (diffae and "
+                    "infodiffusion): nearly everything comes back, whatever the map");
   sample->add_to(*command);
   command->callback([=, &context] {
     const auto model = open_model(o->model, sample->device);
+    if (o->keep_noise && model->facts().method != "diffae" && model->facts().method != "infodiffusion")
+      throw Error("--keep-noise", fmt::format("{} does not find the noise of a sample", model->facts().method),
+                  "diffae and infodiffusion do");
     const auto coder = coder_in(o->model, sample->device);
     check_output_files(model->facts(), coder.has_value(), true, {o->out, o->png, o->svg});
     Dataset data = samples_for(coder, data_options->load(context), context);
@@ -316,7 +323,8 @@ void add_reconstruct_command(CLI::App& app, Context& context) {
     const auto progress = context.progress();
     const SampleOptions options = sample->resolve(context, progress.get());
     const FloatMatrix y = model->embed(data.samples.view(), 1, options);
-    const FloatMatrix back = model->generate(y.view(), options);
+    const FloatMatrix back =
+        o->keep_noise ? model->retrace(data.samples.view(), y.view(), options) : model->generate(y.view(), options);
     if (coder) {
       const ReconstructedMolecules pairs(*coder, data, y, back);
       for (const std::string& file : {o->out, o->png, o->svg}) {

@@ -132,6 +132,10 @@ class FlowModel {
   virtual FloatMatrix embed(MatrixView<const float> samples, std::size_t draws, const SampleOptions& options) = 0;
   // x ~ p(x | y), in the units of the data file.
   virtual FloatMatrix generate(MatrixView<const float> y, const SampleOptions& options) = 0;
+  // Samples to their noise by the diffusion run backwards, told y, and from that noise to samples again: what comes
+  // back when the noise is kept beside the place. Throws cpfm::Error where a method has no such noise.
+  virtual FloatMatrix retrace(MatrixView<const float> samples, MatrixView<const float> y,
+                              const SampleOptions& options) = 0;
   // log p(y | x) of given pairs, by the change of variables.
   virtual std::vector<double> log_density(MatrixView<const float> samples, MatrixView<const float> y,
                                           const SampleOptions& options) = 0;

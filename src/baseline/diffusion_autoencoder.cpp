@@ -6,7 +6,8 @@
 //
 // The diffusion preserves variance: x(t) = α(t) x + σ(t) ε with log α² = -(0.1 t + 19.9 t²/2), t from 0 to 1. The
 // network predicts v = α ε - σ x, from which both x and ε follow without a division that fails where α is small.
-// Samples come from the deterministic sampler (DDIM) in as many steps as are asked for.
+// Samples come from the deterministic sampler (DDIM) in as many steps as are asked for; run backwards it finds the
+// noise that a sample comes from.
 #include <cmath>
 
 #include "baseline/latent_network.hpp"
@@ -73,11 +74,24 @@ class DiffusionAutoencoder final : public Learner {
   }
 
   torch::Tensor generate(const torch::Tensor& y, const torch::Tensor& noise, const OdeOptions& ode) override {
-    torch::Tensor x = noise;
-    for (int k = 0; k < ode.steps; ++k) {
-      const auto time = [&](int step) {
-        return torch::full({y.size(0)}, 1 - static_cast<double>(step) / ode.steps, y.options());
-      };
+    return travelled(noise, y, 1, 0, ode.steps);
+  }
+
+  torch::Tensor noise_of(const torch::Tensor& x, const torch::Tensor& y, const OdeOptions& ode) override {
+    return travelled(x, y, 0, 1, ode.steps);
+  }
+
+  torch::Tensor log_density(const torch::Tensor& x, const torch::Tensor& y, const OdeOptions& ode) override {
+    return law_ ? Posterior(network_->encode(x)).log_density(y) : Learner::log_density(x, y, ode);
+  }
+
+ private:
+  // By DDIM, from one time to another.
+  torch::Tensor travelled(torch::Tensor x, const torch::Tensor& y, double from, double to, int steps) {
+    const auto time = [&](int step) {
+      return torch::full({y.size(0)}, from + (to - from) * static_cast<double>(step) / steps, y.options());
+    };
+    for (int k = 0; k < steps; ++k) {
       const torch::Tensor t = time(k);
       const Level now = level(t, x.dim()), next = level(time(k + 1), x.dim());
       const torch::Tensor found = network_->decode(x, y, t);
@@ -86,11 +100,6 @@ class DiffusionAutoencoder final : public Learner {
     return x;
   }
 
-  torch::Tensor log_density(const torch::Tensor& x, const torch::Tensor& y, const OdeOptions& ode) override {
-    return law_ ? Posterior(network_->encode(x)).log_density(y) : Learner::log_density(x, y, ode);
-  }
-
- private:
   bool law_;
   double beta_;
   std::shared_ptr<LatentNetwork> network_;

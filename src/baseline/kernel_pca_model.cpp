@@ -42,6 +42,10 @@ class KernelPcaModel final : public FlowModel {
     return x;
   }
 
+  FloatMatrix retrace(MatrixView<const float>, MatrixView<const float>, const SampleOptions&) override {
+    throw Error("noise", "a model of this method has none", "models of diffae and infodiffusion have");
+  }
+
   std::vector<double> log_density(MatrixView<const float>, MatrixView<const float>, const SampleOptions&) override {
     throw Error("density", "a model of this method has none", "models of CPFM have");
   }

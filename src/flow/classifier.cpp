@@ -131,6 +131,10 @@ class TorchClassifier final : public Classifier {
     for (std::size_t i = 0; i < data.size(); ++i) {
       if (data.labels->ids[i] >= 0) labelled.push_back(i);
     }
+    if (labelled.empty()) {
+      throw Error(data.source, fmt::format("none of {} samples has a label", data.size()),
+                  "a classifier is trained on classes");
+    }
     const std::size_t batch = std::min<std::size_t>(128, labelled.size());
     const std::size_t steps = std::max<std::size_t>(1, labelled.size() / batch);
     const std::size_t total = steps * static_cast<std::size_t>(options.epochs);

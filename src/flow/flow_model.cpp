@@ -83,13 +83,23 @@ class TorchFlowModel final : public FlowModel {
     return result;
   }
 
+  FloatMatrix retrace(MatrixView<const float> samples, MatrixView<const float> y,
+                      const SampleOptions& options) override {
+    check_pairs(samples, y);
+    const OdeOptions ode = ode_options(options);
+    FloatMatrix result(y.rows, facts_.dim);
+    in_batches(y.rows, options, "there and back", 8 * facts_.dim, [&](std::size_t first, std::size_t count) {
+      const torch::Tensor at = to_device(y, first, count);
+      const torch::Tensor noise = learner_->noise_of(standardised(samples, first, count), at, ode);
+      store(learner_->generate(at, noise, ode).reshape({static_cast<std::int64_t>(count), -1}), result, first);
+    });
+    facts_.standardizer.invert(result.view());
+    return result;
+  }
+
   std::vector<double> log_density(MatrixView<const float> samples, MatrixView<const float> y,
                                   const SampleOptions& options) override {
-    check_samples(samples);
-    check_latent(y);
-    if (samples.rows != y.rows)
-      throw Error("y", fmt::format("there are {} latent points for {} samples", y.rows, samples.rows),
-                  "one per sample");
+    check_pairs(samples, y);
     const OdeOptions ode = ode_options(options);
     std::vector<double> result(samples.rows);
     in_batches(samples.rows, options, "density", facts_.dim, [&](std::size_t first, std::size_t count) {
@@ -114,6 +124,14 @@ class TorchFlowModel final : public FlowModel {
       if (!std::isfinite(y.data[k]))
         throw Error("y", fmt::format("row {} is not finite", k / y.cols + 1), "finite numbers are needed");
     }
+  }
+
+  void check_pairs(MatrixView<const float> samples, MatrixView<const float> y) const {
+    check_samples(samples);
+    check_latent(y);
+    if (samples.rows != y.rows)
+      throw Error("y", fmt::format("there are {} latent points for {} samples", y.rows, samples.rows),
+                  "one per sample");
   }
 
   std::vector<std::int64_t> batch_shape(std::size_t count) const {

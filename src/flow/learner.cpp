@@ -37,6 +37,11 @@ torch::Tensor Learner::shaped(const torch::Tensor& flat) const {
   return flat.to(precision_).view(shape);
 }
 
+torch::Tensor Learner::noise_of(const torch::Tensor&, const torch::Tensor&, const OdeOptions&) {
+  throw Error("noise", "a model of this method does not find that of a sample",
+              "models of diffae and infodiffusion do");
+}
+
 torch::Tensor Learner::log_density(const torch::Tensor&, const torch::Tensor&, const OdeOptions&) {
   throw Error("density", "a model of this method has none", "models of CPFM have");
 }

@@ -36,6 +36,9 @@ class Learner {
   virtual torch::Tensor embed(const torch::Tensor& x, const torch::Tensor& noise, const OdeOptions& ode) = 0;
   // Samples from latent points; the noise has the shape of the result.
   virtual torch::Tensor generate(const torch::Tensor& y, const torch::Tensor& noise, const OdeOptions& ode) = 0;
+  // The noise from which generate() makes x, a batch of samples in their shape, of y. Throws cpfm::Error where a method
+  // does not know it.
+  virtual torch::Tensor noise_of(const torch::Tensor& x, const torch::Tensor& y, const OdeOptions& ode);
   // log p(y | x). Throws cpfm::Error where a method has no density.
   virtual torch::Tensor log_density(const torch::Tensor& x, const torch::Tensor& y, const OdeOptions& ode);
 

@@ -1,6 +1,7 @@
 // SqueezeNet 1.1 with the heads of LPIPS (Zhang and others 2018), and Inception-V3 as the Fréchet inception distance
 // has it (Heusel and others 2017). The graphs are written down here; sizes come from the files, and are checked.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <torch/torch.h>
 
 #include <algorithm>
@@ -19,24 +20,43 @@ namespace {
 // should be.
 class Weights {
  public:
+  // `what` names the network.
   Weights(const std::filesystem::path& file, torch::Device device, const char* what)
-      : path_(file.string()), what_(what), file_(TensorFile::open(file)), device_(device) {}
+      : path_(file.string()), what_(what), file_(open(file)), device_(device) {}
 
-  // A kernel of the given size; 0: any.
-  torch::Tensor kernel(const std::string& name, std::int64_t height, std::int64_t width) const {
-    const torch::Tensor found = tensor(name);
-    if (found.dim() != 4 || found.size(2) != height || found.size(3) != width)
-      refuse(fmt::format("tensor '{}' is no {} x {} convolution", name, height, width));
-    return found;
-  }
-  torch::Tensor tensor(const std::string& name) const {
-    if (file_.tensors().count(name) == 0) refuse(fmt::format("there is no tensor '{}'", name));
-    return from_tensor_view(file_.tensor(name)).to(device_, torch::kFloat32);
+  torch::Device device() const { return device_; }
+  // Of this shape; kAny: any number but 0.
+  static constexpr std::int64_t kAny = -1;
+  torch::Tensor tensor(const std::string& name, const std::vector<std::int64_t>& shape) const {
+    if (file_.tensors().count(name) == 0) refuse(path_, fmt::format("there is no tensor '{}'", name));
+    const TensorView& found = file_.tensor(name);
+    const auto fits = [](std::uint64_t size, std::int64_t wanted) {
+      return wanted == kAny ? size > 0 : size == static_cast<std::uint64_t>(wanted);
+    };
+    if (!std::equal(found.shape.begin(), found.shape.end(), shape.begin(), shape.end(), fits)) {
+      std::vector<std::string> wanted;
+      for (const std::int64_t size : shape) wanted.push_back(size == kAny ? "any" : std::to_string(size));
+      refuse(path_, fmt::format("tensor '{}' is {}, not {}", name,
+                                found.shape.empty() ? "one number" : fmt::format("{}", fmt::join(found.shape, " x ")),
+                                fmt::join(wanted, " x ")));
+    }
+    return from_tensor_view(found).to(device_, torch::kFloat32);
   }
 
  private:
-  [[noreturn]] void refuse(const std::string& problem) const {
-    throw Error(path_, problem, fmt::format("{}; docs/metrics.md says where it comes from", what_));
+  TensorFile open(const std::filesystem::path& file) const {
+    try {
+      return TensorFile::open(file);
+    } catch (const Error& error) {
+      refuse(error.where(), error.problem());
+    }
+  }
+  [[noreturn]] void refuse(const std::string& where, const std::string& problem) const {
+    throw Error(
+        where, problem,
+        fmt::format("the weights of {} are needed as a file of tensors (safetensors); docs/metrics.md, Weights, "
+                    "says where they come from and how to convert a PyTorch file",
+                    what_));
   }
 
   std::string path_;
@@ -100,14 +120,20 @@ struct Convolution {
 class SqueezeNet {
  public:
   explicit SqueezeNet(const Weights& weights) {
-    first_ = {weights.kernel("backbone.0.weight", 3, 3), weights.tensor("backbone.0.bias"), {2, 2}, {0, 0}};
+    const auto load = [&](const std::string& name, std::int64_t channels, std::int64_t size, std::int64_t stride = 1) {
+      const torch::Tensor weight = weights.tensor(name + ".weight", {Weights::kAny, channels, size, size});
+      const std::int64_t padding = stride > 1 ? 0 : size / 2;
+      return Convolution{
+          weight, weights.tensor(name + ".bias", {weight.size(0)}), {stride, stride}, {padding, padding}};
+    };
+    first_ = load("backbone.0", 3, 3, 2);
+    std::int64_t channels = first_.weight.size(0);
     for (const int at : {3, 4, 6, 7, 9, 10, 11, 12}) {
-      const auto part = [&](const char* name, std::int64_t size) {
-        const std::string full = fmt::format("backbone.{}.{}", at, name);
-        return Convolution{
-            weights.kernel(full + ".weight", size, size), weights.tensor(full + ".bias"), {1, 1}, {size / 2, size / 2}};
-      };
-      fires_.push_back({part("squeeze", 1), part("expand1x1", 1), part("expand3x3", 3)});
+      const std::string name = fmt::format("backbone.{}", at);
+      const Convolution squeeze = load(name + ".squeeze", channels, 1);
+      const std::int64_t squeezed = squeeze.weight.size(0);
+      fires_.push_back({squeeze, load(name + ".expand1x1", squeezed, 1), load(name + ".expand3x3", squeezed, 3)});
+      channels = fires_.back().one.weight.size(0) + fires_.back().three.weight.size(0);
     }
   }
 
@@ -135,15 +161,16 @@ class SqueezeNet {
   std::vector<Fire> fires_;
 };
 
-constexpr const char* kSqueezeFile = "the weights of LPIPS (squeeze) are needed";
-constexpr const char* kInceptionFile = "the weights of the FID network are needed";
+constexpr const char* kSqueezeFile = "LPIPS (squeeze)";
+constexpr const char* kInceptionFile = "the FID network";
 
 class Lpips final : public PerceptualDistance {
  public:
   Lpips(const std::filesystem::path& file, torch::Device device) : device_(device) {
     const Weights weights(file, device, kSqueezeFile);
     network_ = std::make_unique<SqueezeNet>(weights);
-    for (int k = 0; k < 7; ++k) heads_.push_back(weights.kernel(fmt::format("linear.lin{}.weight", k), 1, 1));
+    for (const torch::Tensor& layer : network_->layers(torch::zeros({1, 3, 32, 32}).to(device)))
+      heads_.push_back(weights.tensor(fmt::format("linear.lin{}.weight", heads_.size()), {1, layer.size(1), 1, 1}));
   }
 
   std::vector<double> distances(const Pictures& a, const Pictures& b, Progress* progress) override {
@@ -212,7 +239,7 @@ class Inception {
  public:
   explicit Inception(Weights weights) : weights_(std::move(weights)) {
     // Everything is read, and so checked, before the first picture comes.
-    forward(torch::zeros({1, 3, 299, 299}).to(weights_.tensor("Conv2d_1a_3x3.conv.weight").device()));
+    forward(torch::zeros({1, 3, 299, 299}).to(weights_.device()));
   }
 
   torch::Tensor forward(const torch::Tensor& pictures) {
@@ -242,10 +269,13 @@ class Inception {
     const auto found = convolutions_.find(name);
     if (found != convolutions_.end()) return found->second(x);
     constexpr double kEpsilon = 1e-3;
-    const auto norm = [&](const char* part) { return weights_.tensor(fmt::format("{}.bn.{}", name, part)); };
+    const torch::Tensor weight = weights_.tensor(name + ".conv.weight", {Weights::kAny, x.size(1), height, width});
+    const auto norm = [&](const char* part) {
+      return weights_.tensor(fmt::format("{}.bn.{}", name, part), {weight.size(0)});
+    };
     const torch::Tensor scale = norm("weight") / (norm("running_var") + kEpsilon).sqrt();
     Convolution made;
-    made.weight = weights_.kernel(name + ".conv.weight", height, width) * scale.view({-1, 1, 1, 1});
+    made.weight = weight * scale.view({-1, 1, 1, 1});
     made.bias = norm("bias") - norm("running_mean") * scale;
     made.stride = {stride, stride};
     if (padded) made.padding = {height / 2, width / 2};

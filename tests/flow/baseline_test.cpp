@@ -104,6 +104,15 @@ TEST_P(Baseline, PlacesSayWhatSamplesAre) {
   // Variances are about one: from a place that is not its own a sample is off by one or two.
   EXPECT_LT(right, 0.4) << method;
   EXPECT_GT(wrong, 0.9) << method;
+  // The noise that leads to a sample brings back what its place does not say; a VAE knows of none.
+  SampleOptions sampling;
+  const FloatMatrix places = model->embed(fresh.view(), 1, sampling);
+  const auto retraced = [&] { return model->retrace(fresh.view(), places.view(), sampling); };
+  if (method == "vae") {
+    EXPECT_CONTAINS(error_of(retraced), "diffae");
+  } else {
+    EXPECT_LT(mean_squared_error(fresh.view(), retraced().view()), right / 4) << method;
+  }
   // Neighbours stay neighbours.
   SampleOptions mean;
   mean.temperature = 0;

@@ -483,6 +483,16 @@ TEST(FlowModel, SaysWhatDoesNotFit) {
   }
 }
 
+// As a split can leave them, where few are labelled.
+TEST(Classifier, RefusesSamplesNoneOfWhichHasALabel) {
+  Dataset data;
+  data.source = "clusters";
+  data.samples = std::move(JointGaussian(5).x);
+  data.labels = Labels{std::vector<std::int32_t>(5, -1), {"left", "right"}};
+  EXPECT_CONTAINS(error_of([&] { train_classifier(data, {.epochs = 1, .device = "cpu"}); }),
+                  "clusters: none of 5 samples has a label");
+}
+
 TEST(Classifier, LearnsWhatCanBeToldApart) {
   Dataset data;
   data.source = "two clusters";
