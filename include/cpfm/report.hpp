@@ -22,8 +22,9 @@ struct Scatter {
   // n × d, finite, n ≥ 1, d ≥ 1. d = 1 is a strip whose thickness shows the density; of d ≥ 3 the first two are drawn,
   // and a remark says so.
   MatrixView<const float> points = {};
-  // What the colours mean: classes (unlabelled points are light grey and lie below), or a property (finite values), or
-  // nothing. At most one of the two; one entry per point.
+  // What the colours mean: classes (unlabelled points are light grey and lie below), or a property (finite values; a
+  // few that lie far from all others have the colours of the ends, and a remark counts them), or nothing. At most one
+  // of the two; one entry per point.
   const Labels* labels = nullptr;
   const Property* property = nullptr;
 };

@@ -76,6 +76,16 @@ Legend legend_of(const Labels& labels) {
 }
 
 // The style of every point.
+// From the least value to the largest; where a few lie far from all others, which would leave one colour to these,
+// without them.
+Range color_range(std::vector<float> values) {
+  constexpr double kFew = 0.005, kFar = 1.5;
+  const auto few = static_cast<std::size_t>(kFew * static_cast<double>(values.size()));
+  std::sort(values.begin(), values.end());
+  const Range all{values.front(), values.back()}, most{values[few], values[values.size() - 1 - few]};
+  return all.length() > kFar * most.length() && most.length() > 0 ? most : all;
+}
+
 class Styles {
  public:
   Styles(const Scatter& scatter, const Range& values) : scatter_(scatter), values_(values) {
@@ -110,8 +120,10 @@ void draw_panel(const Canvas& canvas, const Scatter& scatter, const Rect& cell) 
   ColorBar bar;
   if (scatter.labels != nullptr) legend = legend_of(*scatter.labels);
   if (scatter.property != nullptr) {
-    const auto [low, high] = std::minmax_element(scatter.property->values.begin(), scatter.property->values.end());
-    bar = {scatter.property->name, {*low, *high}};
+    bar = {scatter.property->name, color_range(scatter.property->values)};
+    const auto beyond = std::count_if(scatter.property->values.begin(), scatter.property->values.end(),
+                                      [&](double v) { return v < bar.range.low || v > bar.range.high; });
+    if (beyond > 0) remark += fmt::format("{}{} beyond the ends of the colours", remark.empty() ? "" : "; ", beyond);
   }
   Rect room = room_below_heading(cell, scatter.title, remark);
   const double most = kLegendShare * cell.width;

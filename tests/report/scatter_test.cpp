@@ -77,6 +77,24 @@ TEST(Scatter, ShowsAPropertyFromDarkToLight) {
   EXPECT_LT(low.x, high.x - 0.2);
 }
 
+TEST(Scatter, AFewFarValuesDoNotTakeTheColoursOfAllOthers) {
+  std::vector<float> points;
+  Property property{"dipole", {}};
+  for (int i = 0; i < 200; ++i) {
+    points.insert(points.end(), {static_cast<float>(i), static_cast<float>(i % 40)});
+    property.values.push_back(i < 100 ? 0.0F : 1.0F);
+  }
+  const Picture even = drawn({.panels = {Scatter{.points = {points.data(), 200, 2}, .property = &property}}});
+  property.values[199] = 1000;
+  const Picture far = drawn({.panels = {Scatter{.points = {points.data(), 200, 2}, .property = &property}}});
+  for (const Picture* picture : {&even, &far}) {
+    const auto light = find_color(*picture, report::scale_color(1), kAlpha),
+               dark = find_color(*picture, report::scale_color(0), kAlpha);
+    EXPECT_GT(light.count, 100u);
+    EXPECT_GT(light.x, dark.x);
+  }
+}
+
 TEST(Scatter, OfOneValueOfAPropertyIsOneColour) {
   const std::vector<float> points{-1, 0, 1, 0};
   const Property property{"constant", {5, 5}};
