@@ -2,6 +2,7 @@
 // OUT has a folder for each method, whose model every command takes, and the table and pictures of all of them. What is
 // finished there and was made of the same data with the same options is not made again.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -97,8 +98,9 @@ bool is_figure(const Json& figure) {
   const auto finite = [&](const char* key) {
     return figure.contains(key) && figure[key].is_number() && std::isfinite(figure[key].get<double>());
   };
-  return figure.is_object() && finite("mean") && finite("sd") && figure.contains("runs") &&
-         figure["runs"].is_number_unsigned();
+  const auto is_single = [&] { return figure["runs"] == 1 && figure.contains("sd") && figure["sd"].is_null(); };
+  return figure.is_object() && figure.contains("runs") && figure["runs"].is_number_unsigned() && finite("mean") &&
+         (finite("sd") || is_single());
 }
 
 class Compare {
@@ -135,7 +137,13 @@ class Compare {
       table_.add(method, known->at("figures"));
       runs_[method] = known->at("run");
     }
-    if (!o_.laws.empty()) couple_laws();
+    if (!o_.laws.empty()) {
+      try {
+        couple_laws();
+      } catch (const Interrupted&) {
+        throw Interrupted(going_on());
+      }
+    }
     write_results();
     if (context_.json) {
       Json result = table_.json();
@@ -194,6 +202,7 @@ class Compare {
     if (!o_.test.empty()) {
       test_options_.source = o_.test;
       test_options_.read.limit.reset();
+      test_options_.sample = 0;
     }
     test_ = test_options_.load(context_);
     take_some(test_, o_.test_limit, 1);
@@ -224,11 +233,14 @@ class Compare {
     match_columns(test_, facts);
     FittedTo fitted_to;
     fitted_to.scale = applied_;
-    if (o_.evaluation.judge_data.empty() && train_.labels && test_.labels) {
+    if (o_.evaluation.judge_data.empty() && can_judge(train_, test_)) {
       std::vector<std::size_t> all(train_.size());
       std::iota(all.begin(), all.end(), std::size_t{0});
       fitted_to.originals = select(train_, all);
       applied_.invert(fitted_to.originals->samples.view());
+    } else if (o_.evaluation.judge_data.empty() && train_.labels && test_.labels) {
+      log().warn("{}: there is no judge of labels, which takes two classes with samples, one of them in {}",
+                 train_.source, test_.source);
     }
     evaluation_ = std::make_unique<Evaluation>(test_, facts, o_.evaluation, test_options_, sample_, context_,
                                                std::move(fitted_to));
@@ -259,6 +271,8 @@ class Compare {
     return saved["options"] == fit_key_ && saved["data"] == data_key_ && fs::exists(out_ / method / "model.cpfm");
   }
 
+  std::string going_on() const { return fmt::format("{} holds what is done; the same command goes on", out_.string()); }
+
   // What is known of a method; nothing where it has to be measured.
   std::optional<Json> measured(const std::string& method) const {
     const fs::path folder = out_ / method;
@@ -282,7 +296,7 @@ class Compare {
     try {
       fit({folder, command_, train_, applied_, o_.couple, train, begun, fit_key_}, flow_library(), context_);
     } catch (const Interrupted&) {
-      throw Interrupted(fmt::format("{} holds what is done; the same command goes on", out_.string()));
+      throw Interrupted(going_on());
     } catch (const Error& error) {
       if (error.where() != "--resume") throw;
       throw Error("--output", error.problem(), "give the same data and options to go on, or name another folder");
@@ -340,10 +354,11 @@ class Compare {
   // The figure of stage 1: the same data on maps of several shapes.
   void couple_laws() {
     const fs::path folder = out_ / "laws", picture = out_ / "laws.png";
-    const std::string key = data_key_ + config_with(command_, [](const CLI::Option& option) {
-                              return DataOptions::owns(option) || option.get_name() == "--law" ||
-                                     (CoupleArguments::owns(option) && option.get_name() != "--latent");
-                            });
+    const std::string of =
+        data_key_ + config_with(command_, [](const CLI::Option& option) {
+          return DataOptions::owns(option) || (CoupleArguments::owns(option) && option.get_name() != "--latent");
+        });
+    const std::string key = fmt::format("{}\n{}\n", of, fmt::join(o_.laws, "\n"));
     if ((!can_draw() || fs::exists(picture)) && content_of(folder / "key") == key) return;
     log().info("stage 1 on {} laws", o_.laws.size());
     make_run_folder(folder);
@@ -353,8 +368,8 @@ class Compare {
     std::vector<FloatMatrix> maps;
     Json told = Json::object();
     for (const std::string& law : o_.laws) {
-      const Coupling coupling = coupled_with(law);
-      coupling.save(folder / fmt::format("{}.cpfm", maps.size() + 1));
+      const fs::path file = folder / fmt::format("{}.cpfm", maps.size() + 1);
+      const Coupling coupling = coupled_with(law, file, fmt::format("{}\n{}\n", of, law));
       maps.push_back(take_rows(coupling.embed_all(train_, false, context_.seed).view(), rows));
       told[law] = Json::parse(to_json(coupling.summary));
     }
@@ -367,12 +382,29 @@ class Compare {
     }
     write_whole(folder / "key", key);
   }
-  Coupling coupled_with(const std::string& law) const {
+  // The coupling in `file`, where it is of this key: finished, gone on with or new. The key lies beside it, written
+  // before it is begun.
+  Coupling coupled_with(const std::string& law, const fs::path& file, const std::string& key) const {
+    const fs::path partial = file.string() + ".partial", noted = file.string() + ".key";
+    if (content_of(noted) != key) {
+      fs::remove(file);
+      fs::remove(partial);
+      write_whole(noted, key);
+    }
+    if (fs::exists(file)) return Coupling::load(file);
+    Coupling made = couple_with(law, partial);
+    made.save(file);
+    fs::remove(partial);
+    return made;
+  }
+  Coupling couple_with(const std::string& law, const fs::path& checkpoint) const {
     if (law == o_.couple.options.latent && runs_.contains("cpfm")) return Coupling::load(out_ / "cpfm/coupling.cpfm");
     CoupleArguments arguments = o_.couple;
     arguments.options.latent = law;
     CoupleOptions options = arguments.resolve(context_, train_.size());
     options.device = coupling_device(o_.train.options.device);
+    options.checkpoint = checkpoint;
+    options.resume = fs::exists(checkpoint);
     const auto progress = context_.progress();
     return couple(train_, options, progress.get());
   }

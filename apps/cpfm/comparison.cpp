@@ -104,8 +104,9 @@ std::vector<std::string> Comparison::notes() const {
 std::string Comparison::cell(const Row& row, const Column& column) const {
   if (!row.figures.contains(column.key)) return "";
   const Json& figure = row.figures[column.key];
-  const double mean = figure["mean"].get<double>(), sd = figure["sd"].get<double>();
-  if (figure["runs"].get<std::size_t>() < 2) return fmt::format("{:.4g}", mean);
+  const double mean = figure["mean"].get<double>();
+  if (figure["sd"].is_null()) return fmt::format("{:.4g}", mean);  // of a single run
+  const double sd = figure["sd"].get<double>();
   return fmt::format("{:.4g} ± {:.2g}", mean, sd > 1e-9 * std::abs(mean) ? sd : 0.0);  // what is left of rounding is 0
 }
 
@@ -158,7 +159,8 @@ std::string Comparison::csv() const {
       if (!row.figures.contains(column.key)) continue;
       const Json& figure = row.figures[column.key];
       text += fmt::format("{},{},{},{},{}\n", row.method, column.key, figure["mean"].get<double>(),
-                          figure["sd"].get<double>(), figure["runs"].get<std::size_t>());
+                          figure["sd"].is_null() ? "" : fmt::format("{}", figure["sd"].get<double>()),
+                          figure["runs"].get<std::size_t>());
     }
   }
   return text;

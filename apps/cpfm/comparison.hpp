@@ -17,7 +17,7 @@ class Comparison {
 
   // Aligned for a terminal, with its bold and underline; else Markdown.
   std::string text(bool terminal) const;
-  // One line per method and figure: method, figure, mean, sd, runs.
+  // One line per method and figure: method, figure, mean, sd (nothing of a single run), runs.
   std::string csv() const;
   Json json() const;
   ReportTable table() const;

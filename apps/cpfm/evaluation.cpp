@@ -25,18 +25,18 @@ namespace cpfm::app {
 namespace {
 
 constexpr std::uint32_t kSubsetStream = 0x6e656967, kShuffleStream = 0x73687566;  // "neig", "shuf"
-constexpr std::size_t kLabelNeighbours = 15;
 
 // Values of figures over runs, by name.
 class Figures {
  public:
   void add(const std::string& name, double value) { values_[name].push_back(value); }
-  // {mean, sd, runs} and what is told besides; nothing where there was no such figure.
+  // {mean, sd (null of a single run), runs} and what is told besides; nothing where there was no such figure.
   void tell(Json& result, const std::string& name, const Json& besides = Json::object()) const {
     const auto found = values_.find(name);
     if (found == values_.end()) return;
     const Repeated figure = repeated(found->second);
-    result[name] = {{"mean", figure.mean}, {"sd", figure.sd.value_or(0)}, {"runs", figure.values.size()}};
+    result[name] = {
+        {"mean", figure.mean}, {"sd", figure.sd ? Json(*figure.sd) : Json()}, {"runs", figure.values.size()}};
     result[name].update(besides);
   }
 
@@ -44,17 +44,29 @@ class Figures {
   std::map<std::string, std::vector<double>> values_;
 };
 
-// The label of every sample as an index into the judge's classes; -1 where the judge has no such class.
+// The classes that have a sample, in their order; a part of data may have none of some.
+std::vector<std::string> classes_of(const Dataset& data) {
+  std::vector<std::string> classes;
+  if (!data.labels) return classes;
+  std::vector<bool> found(data.labels->names.size(), false);
+  for (const std::int32_t id : data.labels->ids) {
+    if (id >= 0) found[static_cast<std::size_t>(id)] = true;
+  }
+  for (std::size_t k = 0; k < found.size(); ++k) {
+    if (found[k]) classes.push_back(data.labels->names[k]);
+  }
+  return classes;
+}
+bool contains(const std::vector<std::string>& classes, const std::string& name) {
+  return std::find(classes.begin(), classes.end(), name) != classes.end();
+}
+
+// The label of every sample as an index into the judge's classes; -1 where the judge has no sample of such a class.
 std::vector<std::int32_t> known_classes(const Dataset& data, const Dataset& judge_data) {
-  const std::vector<std::string>&mine = data.labels->names, &theirs = judge_data.labels->names;
-  std::vector<std::int32_t> id_of(mine.size(), -1);
+  const std::vector<std::string> mine = classes_of(data), theirs = classes_of(judge_data);
   std::vector<std::string> unknown;
-  for (std::size_t k = 0; k < mine.size(); ++k) {
-    const auto found = std::find(theirs.begin(), theirs.end(), mine[k]);
-    if (found == theirs.end())
-      unknown.push_back(printable(mine[k]));
-    else
-      id_of[k] = static_cast<std::int32_t>(found - theirs.begin());
+  for (const std::string& name : mine) {
+    if (!contains(theirs, name)) unknown.push_back(printable(name));
   }
   constexpr std::size_t kMost = 6;
   const std::size_t shown = std::min(unknown.size(), kMost);
@@ -67,7 +79,12 @@ std::vector<std::int32_t> known_classes(const Dataset& data, const Dataset& judg
   }
   if (!unknown.empty())
     log().warn("--judge: {} lacks the classes {}; their samples are not judged", judge_data.source, list);
-  std::vector<std::int32_t> ids;
+  std::vector<std::int32_t> id_of, ids;
+  for (const std::string& name : data.labels->names) {
+    const std::vector<std::string>& all = judge_data.labels->names;
+    const auto at = std::find(all.begin(), all.end(), name) - all.begin();
+    id_of.push_back(contains(theirs, name) ? static_cast<std::int32_t>(at) : -1);
+  }
   for (const std::int32_t id : data.labels->ids) ids.push_back(id < 0 ? -1 : id_of[static_cast<std::size_t>(id)]);
   return ids;
 }
@@ -81,9 +98,10 @@ struct Judge {
 
   Judge(Dataset originals, const Dataset& judged, const std::string& device, const Context& context, Progress* progress)
       : data(std::move(originals)) {
-    if (!judged.labels)
+    if (classes_of(judged).empty())
       throw Error("--judge", fmt::format("{} has no labels", judged.source), "labels are what it judges");
-    if (!data.labels) throw Error("--judge", fmt::format("{} has no labels", data.source));
+    if (classes_of(data).empty())
+      throw Error("--judge", fmt::format("{} has no labels", data.source), "labels are what it learns");
     wanted = known_classes(judged, data);
     network = flow_library().train_classifier(data, {.seed = context.seed, .device = device}, progress);
     network_accuracy = agreement(network->predict(judged.samples.view()), wanted);
@@ -248,6 +266,11 @@ Evaluation::Evaluation(const Dataset& data, const ModelFacts& facts, const Evalu
                        FittedTo fitted_to)
     : impl_(std::make_unique<Impl>(data, facts, arguments, data_options, sample, context, std::move(fitted_to))) {}
 Evaluation::~Evaluation() = default;
+bool can_judge(const Dataset& originals, const Dataset& data) {
+  const std::vector<std::string> learned = classes_of(originals), asked = classes_of(data);
+  return learned.size() > 1 &&
+         std::any_of(asked.begin(), asked.end(), [&](const std::string& name) { return contains(learned, name); });
+}
 bool has_coverage(const ModelFacts& facts) { return facts.method == "cpfm" || facts.method == "infodiffusion"; }
 Json Evaluation::measure(FlowModel& model) { return impl_->measure(model); }
 
@@ -261,16 +284,16 @@ Json Evaluation::Impl::measure(FlowModel& model) {
   Figures figures;
   Json gaussian, entropic;
   double gwot_random = 0;
+  std::size_t label_neighbours = 0;
   for (std::size_t r = 0; r < o.runs; ++r) {
     SampleOptions options = sample.resolve(context, progress.get());
     options.seed = context.seed + r;
     const FloatMatrix y = model.embed(data.samples.view(), 1, options);
     const FloatMatrix back = model.generate(y.view(), options);
     figures.add("mse", mean_squared_error(data.samples.view(), back.view()));
-    if (data.labels) {
-      figures.add("knn_label", agreement(nearest_labels(y.view(), data.labels->ids, y.view(),
-                                                        std::min(kLabelNeighbours, data.size() - 1), true),
-                                         data.labels->ids));
+    if (const auto told = labels_told_by_neighbours(y, data)) {
+      figures.add("knn_label", told->share);
+      label_neighbours = told->k;
     }
     for (const Property& property : data.properties) {
       if (const auto share = told_by_neighbours(y, property)) figures.add("knn_r2." + property.name, *share);
@@ -328,7 +351,7 @@ Json Evaluation::Impl::measure(FlowModel& model) {
                  {{"judge", facts.image ? "cnn" : "mlp"}, {"judge_accuracy", judge->network_accuracy}});
     figures.tell(result, "label_kept_1nn", {{"judge", "1-NN"}, {"judge_accuracy", judge->nearest_accuracy}});
   }
-  figures.tell(result, "knn_label", {{"k", std::min(kLabelNeighbours, data.size() - 1)}});
+  figures.tell(result, "knn_label", {{"k", label_neighbours}});
   for (const Property& property : data.properties)
     figures.tell(result, "knn_r2." + property.name, {{"k", kPropertyNeighbours}, {"property", property.name}});
   figures.tell(result, "w2_gaussian", gaussian);
@@ -357,11 +380,11 @@ Json Evaluation::Impl::measure(FlowModel& model) {
 }
 
 void print_evaluation(const Json& figures) {
-  const auto line = [&](const char* key, const char* what, const auto& note) {
+  const auto line = [&](const char* key, const std::string& what, const auto& note) {
     if (!figures.contains(key)) return;
-    const Json& figure = figures[key];
-    fmt::print("  {:<19} {:.4g} ± {:.2g}{}\n", what, figure["mean"].get<double>(), figure["sd"].get<double>(),
-               note(figure));
+    const Json &figure = figures[key], &sd = figure["sd"];
+    fmt::print("  {:<19} {:.4g}{}{}\n", what, figure["mean"].get<double>(),
+               sd.is_null() ? "" : fmt::format(" ± {:.2g}", sd.get<double>()), note(figure));
   };
   const auto number = [](const Json& figure, const char* key) { return figure[key].get<double>(); };
   const auto fixed = [](const char* text) { return [text](const Json&) { return std::string(text); }; };
@@ -380,7 +403,8 @@ void print_evaluation(const Json& figures) {
   line("label_kept_1nn", "  by 1-NN", [&](const Json& f) {
     return fmt::format("  which is right on {:.4f} of the originals", number(f, "judge_accuracy"));
   });
-  line("knn_label", "15-NN label", fixed("  on the map"));
+  if (figures.contains("knn_label"))
+    line("knn_label", fmt::format("{}-NN label", figures["knn_label"]["k"].get<std::size_t>()), fixed("  on the map"));
   for (const auto& [key, figure] : figures.items()) {
     if (key.starts_with("knn_r2."))
       line(key.c_str(), "10-NN R2", [](const Json& f) {

@@ -34,13 +34,16 @@ class Evaluation {
   ~Evaluation();
 
   // One entry per figure that the method has: {mean, sd, runs} and what it takes to read it, such as the floor or the
-  // judge's own accuracy.
+  // judge's own accuracy. The sd of a single run is null.
   Json measure(FlowModel& model);
 
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
+
+// Whether `originals` can teach a judge of classes of `data`: they have samples of two classes, and one of the data's.
+bool can_judge(const Dataset& originals, const Dataset& data);
 
 // Whether a model of this method has densities of both ways, which --coverage needs.
 bool has_coverage(const ModelFacts& facts);

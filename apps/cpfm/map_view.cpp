@@ -67,6 +67,18 @@ std::optional<double> told_by_neighbours(const FloatMatrix& y, const Property& p
   return r_squared(nearest_mean(y.view(), values, y.view(), kPropertyNeighbours, true), values);
 }
 
+std::optional<LabelsTold> labels_told_by_neighbours(const FloatMatrix& y, const Dataset& data) {
+  if (!data.labels) return std::nullopt;
+  const std::vector<std::int32_t>& ids = data.labels->ids;
+  const auto labelled =
+      static_cast<std::size_t>(std::count_if(ids.begin(), ids.end(), [](std::int32_t id) { return id >= 0; }));
+  if (labelled < 2) return std::nullopt;
+  LabelsTold told;
+  told.k = std::min(told.k, labelled - 1);
+  told.share = agreement(nearest_labels(y.view(), ids, y.view(), told.k, true), ids);
+  return told;
+}
+
 GridBox box_around(MatrixView<const float> places) {
   const auto ends = [&](std::size_t column) -> std::array<double, 2> {
     if (column >= places.cols || places.rows == 0) return {0, 0};

@@ -26,6 +26,14 @@ FloatMatrix take_means(const FloatMatrix& draws, std::size_t n);
 inline constexpr std::size_t kPropertyNeighbours = 10;
 std::optional<double> told_by_neighbours(const FloatMatrix& y, const Property& property);
 
+// The share of the labelled samples whose 15 nearest places of labelled ones, itself left out, are mostly of their
+// class; k is less where fewer have a label, and there is nothing where fewer than two have.
+struct LabelsTold {
+  double share = 0;
+  std::size_t k = 15;
+};
+std::optional<LabelsTold> labels_told_by_neighbours(const FloatMatrix& y, const Dataset& data);
+
 // Where a grid lies: from its left end to its right, and from its lower end to its upper.
 struct GridBox {
   std::array<double, 2> across, up;

@@ -123,40 +123,35 @@ void GeneratedMolecules::write(const std::string& file, std::size_t columns) con
     sheet.columns = columns <= kWidest && smiles_.size() <= columns * kTallest ? columns : 0;
     return write_molecule_sheet(file, smiles_, sheet);
   }
-  if (extension == ".sdf") {
-    std::vector<MoleculeColumn> fields{{"smiles", smiles_}, {"nearest", nearest_}};
-    MoleculeColumn likeness{"tanimoto", {}};
-    for (const double value : likeness_) likeness.values.push_back(fmt::format("{:.4f}", value));
-    fields.push_back(likeness);
-    std::vector<std::string> there;
-    for (MoleculeColumn& field : fields) {
-      std::vector<std::string> kept;
-      for (std::size_t i = 0; i < smiles_.size(); ++i) {
-        if (!smiles_[i].empty()) kept.push_back(field.values[i]);
-      }
-      field.values = std::move(kept);
-    }
-    for (const std::string& one : smiles_) {
-      if (!one.empty()) there.push_back(one);
-    }
-    return write_sdf(file, there, fields);
-  }
-  if (extension == ".smi") {
-    AtomicFile out(file);
-    for (const std::string& one : smiles_) out.write(one + "\n");
-    return out.commit();
-  }
-  CsvFile table(file);
+  // Of each molecule, the columns of a table.
   std::vector<std::string> header{"smiles"};
   for (std::size_t k = 0; k < y_.cols(); ++k) header.push_back(fmt::format("y{}", k + 1));
   header.insert(header.end(), {"in_training", "nearest", "tanimoto"});
-  table.row(header);
-  for (std::size_t i = 0; i < smiles_.size(); ++i) {
+  const auto row = [&](std::size_t i) {
     std::vector<std::string> cells{smiles_[i]};
     add_places(cells, y_.row(i));
     cells.insert(cells.end(), {known_[i] ? "1" : "0", nearest_[i], fmt::format("{:.4f}", likeness_[i])});
-    table.row(cells);
+    return cells;
+  };
+  // Only a table has room for what is no molecule.
+  std::vector<std::string> there;
+  std::vector<MoleculeColumn> fields;
+  for (const std::string& name : header) fields.push_back({name, {}});
+  for (std::size_t i = 0; i < smiles_.size(); ++i) {
+    if (smiles_[i].empty()) continue;
+    there.push_back(smiles_[i]);
+    const std::vector<std::string> cells = row(i);
+    for (std::size_t k = 0; k < cells.size(); ++k) fields[k].values.push_back(cells[k]);
   }
+  if (extension == ".sdf") return write_sdf(file, there, fields);
+  if (extension == ".smi") {
+    AtomicFile out(file);
+    for (const std::string& one : there) out.write(one + "\n");
+    return out.commit();
+  }
+  CsvFile table(file);
+  table.row(header);
+  for (std::size_t i = 0; i < smiles_.size(); ++i) table.row(row(i));
   table.commit();
 }
 

@@ -25,7 +25,6 @@ namespace {
 
 constexpr std::size_t kLargePicture = 3 * 48 * 48;
 constexpr std::uint32_t kShownStream = 0x73686f77;  // "show"
-constexpr std::size_t kLabelNeighbours = 15;
 
 // A picture of the report, which is also a file of its own.
 ReportFigure picture(const Run& run, const char* name, std::vector<std::byte> png, double scale, std::string caption) {
@@ -205,6 +204,7 @@ class ModelReport {
   const bool large_;
   const std::vector<std::size_t> rows_;  // of the data, that are shown
   Dataset shown_;
+  FloatMatrix plan_;      // where the coupling puts what is shown
   FloatMatrix y_, back_;  // the places of all that is shown, and what comes back from the first of them
   Json numbers_;
   HtmlReport report_;
@@ -229,14 +229,15 @@ void ModelReport::measure() {
   numbers_["mse"] = mean_squared_error(originals(), back_.view());
   if (shown_.labels) {
     const std::vector<std::int32_t>& labels = shown_.labels->ids;
-    const std::vector<std::int32_t> judged = nearest_labels(shown_.samples.view(), labels, back_.view(), 1);
     const std::span<const std::int32_t> own(labels.data(), back_.rows());
-    numbers_["label_kept"] = {
-        {"value", agreement(judged, own)}, {"n", back_.rows()}, {"judge", "1-NN on the originals"}};
-    const std::size_t k = std::min(kLabelNeighbours, shown_.size() - 1);
-    const std::vector<std::int32_t> neighbours = nearest_labels(y_.view(), labels, y_.view(), k, true);
-    numbers_["knn_label"] = {{"value", agreement(neighbours, labels)}, {"k", k}};
+    const auto labelled = std::count_if(own.begin(), own.end(), [](std::int32_t id) { return id >= 0; });
+    if (labelled > 0) {
+      const std::vector<std::int32_t> judged = nearest_labels(shown_.samples.view(), labels, back_.view(), 1);
+      numbers_["label_kept"] = {{"value", agreement(judged, own)}, {"n", labelled}, {"judge", "1-NN on the originals"}};
+    }
   }
+  if (const auto told = labels_told_by_neighbours(y_, shown_))
+    numbers_["knn_label"] = {{"value", told->share}, {"k", told->k}};
   if (facts_.latent == "gaussian") {
     const GaussianDistance distance = wasserstein2_to_gaussian(y_.view(), 1000, context_.seed);
     numbers_["w2_gaussian"] = {{"value", distance.value}, {"n", distance.n}, {"floor", distance.floor}};
@@ -257,9 +258,9 @@ void ModelReport::add_map() {
     return;
   }
   const FloatMatrix all = run_.coupling->embed_all(run_.coupled(), false, context_.seed);
-  const FloatMatrix plan = take_rows(all.view(), rows_);
-  if (!shown_.properties.empty()) numbers_["knn_r2"]["coupling"] = neighbours_tell(plan, shown_);
-  maps.panels = {map_scatter(plan, shown_, coupled_->kernel, "Coupling (stage 1)"),
+  plan_ = take_rows(all.view(), rows_);
+  if (!shown_.properties.empty()) numbers_["knn_r2"]["coupling"] = neighbours_tell(plan_, shown_);
+  maps.panels = {map_scatter(plan_, shown_, coupled_->kernel, "Coupling (stage 1)"),
                  map_scatter(y_, shown_, coupled_->kernel, "Network (stage 2)")};
   add({.heading = "The map",
        .text = "Left, where the coupling puts each sample; right, where the network does, "
@@ -326,6 +327,7 @@ void ModelReport::add_tsne_of_molecules() {
   if (!can_draw()) return;
   Figure maps;
   maps.panels = {map_scatter(beside, shown_, coupled_->kernel, "t-SNE of the points"),
+                 map_scatter(plan_, shown_, coupled_->kernel, "Coupling"),
                  map_scatter(y_, shown_, coupled_->kernel, "Network")};
   add({.heading = "Beside t-SNE",
        .text = "The same molecules where t-SNE puts the points that stand for them.",
@@ -379,7 +381,9 @@ void ModelReport::add_numbers() {
   if (numbers_.contains("label_kept")) {
     fact("Label kept there and back",
          fmt::format("{:.3f} of {} samples of the training data, judged by 1-NN on the originals",
-                     numbers_["label_kept"]["value"].get<double>(), back_.rows()));
+                     numbers_["label_kept"]["value"].get<double>(), numbers_["label_kept"]["n"].get<std::size_t>()));
+  }
+  if (numbers_.contains("knn_label")) {
     fact(fmt::format("{}-NN label on the map", numbers_["knn_label"]["k"].get<std::size_t>()),
          fmt::format("{:.3f}", numbers_["knn_label"]["value"].get<double>()));
   }
@@ -435,12 +439,9 @@ Json write_map_report(const Run& run, const FloatMatrix& y, double seconds, cons
     numbers["trustworthiness"] = {{"value", trust}, {"k", kNeighbours}, {"n", rows.size()}};
     facts.facts.emplace_back("Trustworthiness", fmt::format("{:.4f} of {} neighbours", trust, kNeighbours));
   }
-  if (shown.labels) {
-    const std::size_t k = std::min(kLabelNeighbours, shown.size() - 1);
-    const double kept =
-        agreement(nearest_labels(places.view(), shown.labels->ids, places.view(), k, true), shown.labels->ids);
-    numbers["knn_label"] = {{"value", kept}, {"k", k}};
-    facts.facts.emplace_back(fmt::format("{}-NN label on the map", k), fmt::format("{:.3f}", kept));
+  if (const auto told = labels_told_by_neighbours(places, shown)) {
+    numbers["knn_label"] = {{"value", told->share}, {"k", told->k}};
+    facts.facts.emplace_back(fmt::format("{}-NN label on the map", told->k), fmt::format("{:.3f}", told->share));
   }
   HtmlReport report;
   report.title = printable(run.data.source, 100);

@@ -23,6 +23,34 @@ std::vector<std::string> compare_words(const std::string& out, const std::vector
   return words;
 }
 
+// Three features and a class of three.
+void write_table(const fs::path& file, int rows, double shift) {
+  std::string text = "a,b,c,kind\n";
+  for (int i = 0; i < rows; ++i)
+    text += fmt::format("{},{},{},{}\n", i % 3 + shift * (i % 7), std::sin(i), std::cos(1.7 * i), "xyz"[i % 3]);
+  write_bytes(file, text);
+}
+std::vector<std::string> table_words(const TempDir& dir, const std::string& out, const std::vector<std::string>& more) {
+  std::vector<std::string> words{"compare",
+                                 (dir / "t.csv").string(),
+                                 "--labels",
+                                 "kind",
+                                 "-o",
+                                 (dir / out).string(),
+                                 "--methods",
+                                 "kpca",
+                                 "--runs",
+                                 "1",
+                                 "--standardize",
+                                 "zscore",
+                                 "--threads",
+                                 "1",
+                                 "--quiet",
+                                 "--json"};
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
 TEST(Compare, MakesOneTableAndDoesNothingTwice) {
   const TempDir dir;
   const std::string out = (dir / "c").string();
@@ -69,6 +97,20 @@ TEST(Compare, MakesOneTableAndDoesNothingTwice) {
   EXPECT_EQ(more.json()["methods"]["vae"], table["methods"]["vae"]);
   EXPECT_TRUE(fs::exists(dir / "c/laws.png"));
   EXPECT_TRUE(fs::exists(dir / "c/cpfm/coupling.cpfm"));
+  // A law that is coupled stays so, also where an interrupt came before the picture; others come beside it.
+  const auto coupled = fs::last_write_time(dir / "c/laws/1.cpfm");
+  fs::remove(dir / "c/laws/key");
+  fs::remove(dir / "c/laws.png");
+  const Outcome laws =
+      run_cpfm(compare_words(out, {"--methods", "vae,kpca,cpfm", "--law", "square", "--law", "disk", "--quiet"}));
+  ASSERT_EQ(laws.exit_code, 0) << laws.err;
+  EXPECT_EQ(fs::last_write_time(dir / "c/laws/1.cpfm"), coupled);
+  EXPECT_TRUE(fs::exists(dir / "c/laws/2.cpfm"));
+  EXPECT_FALSE(fs::exists(dir / "c/laws/2.cpfm.partial"));
+  EXPECT_TRUE(fs::exists(dir / "c/laws.png"));
+  const Outcome other_law = run_cpfm(compare_words(out, {"--methods", "vae,kpca,cpfm", "--law", "disk", "--quiet"}));
+  ASSERT_EQ(other_law.exit_code, 0) << other_law.err;
+  EXPECT_NE(fs::last_write_time(dir / "c/laws/1.cpfm"), coupled);
 
   // Another measurement measures again, without training; another coupling is refused.
   const Outcome other = run_cpfm(compare_words(out, {"--methods", "vae", "--neighbours", "5", "--quiet"}));
@@ -98,39 +140,41 @@ TEST(Compare, MakesOneTableAndDoesNothingTwice) {
 
 TEST(Compare, KnowsDataByWhatItHolds) {
   const TempDir dir;
-  const auto write = [&](double shift) {
-    std::string text = "a,b,c,kind\n";
-    for (int i = 0; i < 90; ++i)
-      text += fmt::format("{},{},{},{}\n", i % 3 + shift * (i % 7), std::sin(i), std::cos(1.7 * i), "xyz"[i % 3]);
-    write_bytes(dir / "t.csv", text);
-  };
-  write(0.1);
-  std::vector<std::string> words{"compare",
-                                 (dir / "t.csv").string(),
-                                 "--labels",
-                                 "kind",
-                                 "-o",
-                                 (dir / "c").string(),
-                                 "--methods",
-                                 "kpca",
-                                 "--runs",
-                                 "1",
-                                 "--standardize",
-                                 "zscore",
-                                 "--threads",
-                                 "1",
-                                 "--quiet",
-                                 "--json"};
-  const Outcome first = run_cpfm(words);
+  write_table(dir / "t.csv", 90, 0.1);
+  const Outcome first = run_cpfm(table_words(dir, "c", {}));
   ASSERT_EQ(first.exit_code, 0) << first.err;
   // The judge has not seen what it judges: of three values in the plane, some are not to be told.
   EXPECT_TRUE(first.json()["methods"]["kpca"].contains("label_kept"));
-  write(0.3);
-  const Outcome other = run_cpfm(words);
+  write_table(dir / "t.csv", 90, 0.3);
+  const Outcome other = run_cpfm(table_words(dir, "c", {}));
   EXPECT_EQ(other.exit_code, 1);
   EXPECT_CONTAINS(other.err, "c/kpca was made of other data");
-  words[5] = (dir / "d").string();
-  EXPECT_EQ(run_cpfm(words).exit_code, 0);
+  EXPECT_EQ(run_cpfm(table_words(dir, "d", {})).exit_code, 0);
+}
+
+TEST(Compare, TellsNoStandardDeviationOfASingleRun) {
+  const TempDir dir;
+  write_table(dir / "t.csv", 90, 0.1);
+  const Outcome once = run_cpfm(table_words(dir, "c", {}));
+  ASSERT_EQ(once.exit_code, 0) << once.err;
+  EXPECT_TRUE(once.json()["methods"]["kpca"]["mse"]["sd"].is_null());
+  EXPECT_CONTAINS(read_bytes(dir / "c/table.csv"), ",,1\n");
+  EXPECT_EQ(read_bytes(dir / "c/table.md").find("±"), std::string::npos);
+  const auto measured = fs::last_write_time(dir / "c/kpca/evaluation.json");
+  const Outcome again = run_cpfm(table_words(dir, "c", {}));
+  ASSERT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_EQ(fs::last_write_time(dir / "c/kpca/evaluation.json"), measured);
+}
+
+TEST(Compare, MeasuresOnAllOfOtherTestData) {
+  const TempDir dir;
+  write_table(dir / "t.csv", 90, 0.1);
+  write_table(dir / "u.csv", 50, 0.2);
+  const Outcome outcome = run_cpfm(table_words(dir, "c", {"--test", (dir / "u.csv").string(), "--sample", "40"}));
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const auto table = nlohmann::json::parse(read_bytes(dir / "c/table.json"));
+  EXPECT_EQ(table["n"], 40);
+  EXPECT_EQ(table["test_n"], 50);
 }
 
 TEST(Compare, GoesOnAfterAnInterrupt) {

@@ -4,7 +4,9 @@
 
 #include <chrono>
 #include <cmath>
+#include <functional>
 #include <map>
+#include <set>
 #include <thread>
 
 #include "cpfm/data.hpp"
@@ -43,15 +45,17 @@ class FlowCommands : public ::testing::Test {
   static std::string path(const std::string& name) { return (*dir_ / name).string(); }
   static std::string model() { return path("run/model.cpfm"); }
 
-  // A table of the features a, b and c, a class (k) and a property (m), its columns in this order.
-  static void write_table(const std::string& name, const std::string& columns) {
+  // A table of 60 rows of the features a, b and c, a class (k) and a property (m), its columns in this order.
+  static void write_table(
+      const std::string& name, const std::string& columns,
+      const std::function<std::string(int)>& kind = [](int i) { return std::string{"xyz"[i % 3]}; }) {
     std::string text;
     for (const char column : columns) text += fmt::format("{}{}", text.empty() ? "" : ",", full_name(column));
     text += '\n';
     for (int i = 0; i < 60; ++i) {
       const double noise = std::sin(12.9898 * i);
       const auto value = [&](char column) -> std::string {
-        if (column == 'k') return {"xyz"[i % 3]};
+        if (column == 'k') return kind(i);
         if (column == 'm') return fmt::format("{}", i % 3 + noise);
         return fmt::format("{}", 4 * (i % 3 == column - 'a') + (column == 'b' ? -noise : noise));
       };
@@ -312,6 +316,60 @@ TEST_F(FlowCommands, AJudgeOfOtherClassesIsNamed) {
   EXPECT_CONTAINS(outcome.err, "lacks the classes y, z; their samples are not judged");
 }
 
+// What a random split leaves of the labels and classes of a part is a matter of luck.
+TEST_F(FlowCommands, EvaluateTakesWhatLabelsAPartHas) {
+  Dataset rows;
+  rows.samples = FloatMatrix(60, 1);
+  for (std::size_t i = 0; i < 60; ++i) rows.samples(i, 0) = static_cast<float>(i);
+  const Dataset test = split_off(rows, 0.2, 1);  // as --part test does it
+  std::set<int> in_test;
+  for (const float row : test.samples.values()) in_test.insert(static_cast<int>(row));
+  const auto evaluate = [&](const std::function<std::string(int)>& kind, bool judged) {
+    write_table("part.csv", "abckm", kind);
+    std::vector<std::string> words{"evaluate", table_model(), path("part.csv"), "--labels", "kind", "--property",
+                                   "mass",     "--part",      "test",           "--steps",  "2",    "--runs",
+                                   "1",        "--quiet",     "--json"};
+    if (judged) words.insert(words.end(), {"--judge", path("part.csv")});
+    return run_cpfm(words);
+  };
+  const std::string unlabelled;
+  const auto some = [&](int i) { return i == *in_test.begin() || i % 3 == 0 ? std::string("x") : unlabelled; };
+  const auto labelled = std::count_if(in_test.begin(), in_test.end(), [&](int i) { return some(i) == "x"; });
+  ASSERT_GT(labelled, 1);
+  Outcome outcome = evaluate(some, false);
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.json()["knn_label"]["k"], labelled - 1);
+  // One neighbour at least is needed.
+  outcome = evaluate([&](int i) { return i == *in_test.begin() ? "x" : unlabelled; }, false);
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_FALSE(outcome.json().contains("knn_label"));
+
+  const auto outside = [&](int i) { return in_test.contains(i) ? unlabelled : std::string{"xyz"[i % 3]}; };
+  expect_refused(evaluate(outside, true), "--judge: " + path("part.csv") + " has no labels; labels are what it judges");
+  const auto inside = [&](int i) { return in_test.contains(i) ? std::string{"xyz"[i % 3]} : unlabelled; };
+  expect_refused(evaluate(inside, true), "--judge: " + path("part.csv") + " has no labels; labels are what it learns");
+  const auto apart = [&](int i) { return in_test.contains(i) ? "x" : i % 2 == 0 ? "y" : "z"; };
+  expect_refused(evaluate(apart, true), "has none of the classes of " + path("part.csv") + ": x;");
+  // A class that the part does not have is not missed.
+  outcome = evaluate([&](int i) { return std::string{"xyz"[in_test.contains(i) ? i % 2 : i % 3]}; }, true);
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_TRUE(outcome.json().contains("label_kept"));
+}
+
+TEST_F(FlowCommands, AFewLabelsAreEnoughForAReport) {
+  const auto fit = [](const std::string& run, int labelled) {
+    write_table("few.csv", "abckm", [&](int i) { return i < labelled ? std::string{"xy"[i % 2]} : std::string(); });
+    return run_cpfm({"fit", path("few.csv"), "--labels", "kind", "--property", "mass", "--method", "kpca", "-o",
+                     path(run), "--json", "--quiet"});
+  };
+  const Outcome five = fit("five", 5), one = fit("one", 1);
+  ASSERT_EQ(five.exit_code, 0) << five.err;
+  EXPECT_EQ(five.json()["knn_label"]["k"], 4);
+  EXPECT_EQ(five.json()["label_kept"]["n"], 5);
+  ASSERT_EQ(one.exit_code, 0) << one.err;
+  EXPECT_FALSE(one.json().contains("knn_label"));
+}
+
 TEST_F(FlowCommands, TheConfigurationOfATableIsSilentAboutPictures) {
   (void)table_model();
   write_table("k.csv", "abckm");
@@ -457,13 +515,15 @@ TEST_F(FlowCommands, EvaluateSaysWhatItNeeds) {
     all.insert(all.end(), words.begin(), words.end());
     return run_cpfm(all);
   };
-  expect_refused(evaluate({"--lpips", path("none")}), "none");
+  expect_refused(evaluate({"--lpips", path("none")}), "docs/metrics.md, Weights");
   expect_refused(evaluate({"--features", "resnet:x"}), "classifier, inception:FILE or squeezenet:FILE");
   expect_refused(evaluate({"--features", "classifier"}), "--features: there is no classifier; --judge DATA");
   expect_refused(evaluate({"--features", "inception:" + path("run/model.cpfm")}), "docs/metrics.md");
   const Outcome few = evaluate({"--neighbours", "20"});
   EXPECT_EQ(few.exit_code, 0) << few.err;
   EXPECT_CONTAINS(few.err, "needs more than 40 samples");
+  EXPECT_CONTAINS(few.out, "squared error");
+  EXPECT_EQ(few.out.find("±"), std::string::npos) << few.out;  // of a single run nothing is known of it
 }
 
 TEST_F(FlowCommands, OtherMethodsGoThroughTheSameCommands) {
