@@ -552,6 +552,14 @@ TEST_F(FlowCommands, OtherMethodsGoThroughTheSameCommands) {
     const Outcome back = run_cpfm(
         {"reconstruct", run, "digits", "--limit", "9", "-o", path("b.npy"), "--steps", "2", "--json", "--quiet"});
     ASSERT_EQ(back.exit_code, 0) << back.err;
+    const Outcome kept = run_cpfm({"reconstruct", run, "digits", "--limit", "9", "--keep-noise", "-o", path("k.npy"),
+                                   "--steps", "20", "--json", "--quiet"});
+    if (method == "vae") {
+      expect_refused(kept, "--keep-noise: vae");
+    } else {
+      ASSERT_EQ(kept.exit_code, 0) << kept.err;
+      EXPECT_LT(kept.json()["mse"].get<double>(), back.json()["mse"].get<double>() / 2);
+    }
     const Outcome measured = run_cpfm({"evaluate", run, "digits", "--limit", "60", "--runs", "1", "--steps", "2",
                                        "--gaussian-points", "50", "--json", "--quiet"});
     ASSERT_EQ(measured.exit_code, 0) << measured.err;

@@ -58,7 +58,7 @@ class MoleculeCommands : public ::testing::Test {
                                    "--starts",
                                    "1",
                                    "--encoder-epochs",
-                                   "3",
+                                   "30",
                                    "--encoder-hidden",
                                    "16",
                                    "--encoder-dim",
@@ -135,7 +135,6 @@ TEST_F(MoleculeCommands, EvaluateTellsWhatIsKeptAndAsksAJudge) {
   EXPECT_GT(molecules["back"]["shared_atoms"].get<double>(), 0.1);
   EXPECT_GT(molecules["judge"]["judge_r2"].get<double>(), 0.5);  // oxygens are bits
   EXPECT_TRUE(molecules["judge"]["path"].contains("rank_correlation"));
-  // The network was taught little, but to look at what it is told.
   for (const char* told : {"structure_r2", "structure_r2_of_one_draw", "measured_r2", "measured_r2_of_one_draw"})
     EXPECT_TRUE(molecules["judge"].contains(told)) << told;
   EXPECT_EQ(molecules["judge"]["known_places"], "coupled");
