@@ -365,11 +365,13 @@ class Compare {
     std::vector<std::size_t> rows = permutation(train_.size(), context_.seed, kShownStream);
     rows.resize(std::min<std::size_t>(rows.size(), 2000));
     const Dataset shown = select(train_, rows);
+    const Device device = coupling_device(o_.train.options.device);
     std::vector<FloatMatrix> maps;
     Json told = Json::object();
     for (const std::string& law : o_.laws) {
       const fs::path file = folder / fmt::format("{}.cpfm", maps.size() + 1);
-      const Coupling coupling = coupled_with(law, file, fmt::format("{}\n{}\n", of, law));
+      Coupling coupling = coupled_with(law, file, fmt::format("{}\n{}\n{}\n", of, law, device.name()));
+      coupling.plan.use(device);
       maps.push_back(take_rows(coupling.embed_all(train_, false, context_.seed).view(), rows));
       told[law] = Json::parse(to_json(coupling.summary));
     }
@@ -386,15 +388,16 @@ class Compare {
   // before it is begun.
   Coupling coupled_with(const std::string& law, const fs::path& file, const std::string& key) const {
     const fs::path partial = file.string() + ".partial", noted = file.string() + ".key";
+    std::error_code ignored;
     if (content_of(noted) != key) {
-      fs::remove(file);
-      fs::remove(partial);
+      fs::remove(file, ignored);
+      fs::remove(partial, ignored);
       write_whole(noted, key);
     }
-    if (fs::exists(file)) return Coupling::load(file);
+    if (fs::exists(file, ignored)) return Coupling::load(file);
     Coupling made = couple_with(law, partial);
     made.save(file);
-    fs::remove(partial);
+    fs::remove(partial, ignored);
     return made;
   }
   Coupling couple_with(const std::string& law, const fs::path& checkpoint) const {

@@ -69,11 +69,7 @@ void add_evaluate_command(CLI::App& app, Context& context) {
     if (coder && !data.molecules.empty()) {
       general.judge_data.clear();  // a judge of a property is another one
       check_molecule_judge(arguments->judge_data, *data_options, data);
-      if (!arguments->judge_data.empty()) {
-        std::vector<Property> measured = std::exchange(data.properties, {});
-        by_structure = coder->encode(data, nullptr, context.progress().get());
-        data.properties = std::move(measured);
-      }
+      if (!arguments->judge_data.empty()) by_structure = coder->encode_by_structure(data, context.progress().get());
     }
     data = samples_for(coder, std::move(data), context);
     match_columns(data, model->facts());

@@ -263,8 +263,9 @@ void ModelReport::add_map() {
   maps.panels = {map_scatter(plan_, shown_, coupled_->kernel, "Coupling (stage 1)"),
                  map_scatter(y_, shown_, coupled_->kernel, "Network (stage 2)")};
   add({.heading = "The map",
-       .text = "Left, where the coupling puts each sample; right, where the network does, "
-               "which sees the sample alone. One draw each.",
+       .text = fmt::format("Left, where the coupling puts each sample; right, where the network does, which sees {}. "
+                           "One draw each.",
+                           run_.molecules == nullptr ? "the sample alone" : "the molecule and its properties"),
        .blocks = {png("embedding.png", maps, caption)}});
 }
 

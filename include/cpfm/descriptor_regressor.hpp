@@ -20,9 +20,8 @@ class DescriptorRegressor {
   // `values`: a row per molecule, a column per property.
   DescriptorRegressor(MatrixView<const float> descriptors, MatrixView<const float> values,
                       const DescriptorRegressorOptions& options = {});
-  // What add_to() wrote. Whether there is any: is_in().
+  // What add_to() wrote.
   explicit DescriptorRegressor(const TensorFile& file);
-  static bool is_in(const TensorFile& file);
 
   std::size_t properties() const { return weights_.cols(); }
   std::size_t descriptors() const { return known_.cols(); }

@@ -42,6 +42,8 @@ class MoleculeCoder {
   // the molecules it learned from, and for others it is guessed. Symbols it has not learned, and what is longer than
   // all it has learned, it cannot tell: `unknown` gets the number of molecules that have such.
   FloatMatrix encode(const Dataset& molecules, std::size_t* unknown = nullptr, Progress* progress = nullptr) const;
+  // The point of each molecule with its properties guessed, as guesses() has them, even where they are known.
+  FloatMatrix encode_by_structure(const Dataset& molecules, Progress* progress = nullptr) const;
   // Its guesses at the properties it learned, a row per molecule, each property at mean 0 and variance 1; of a molecule
   // it learned from, made without that one. No columns where it learned no properties.
   FloatMatrix guesses(std::span<const std::string> smiles, Progress* progress = nullptr) const;
@@ -76,6 +78,8 @@ class MoleculeCoder {
   FloatMatrix known_or_guessed(std::span<const std::string> canonical, const FloatMatrix& known,
                                Progress* progress) const;
   FloatMatrix properties_of(const Dataset& molecules, std::span<const std::string> canonical, Progress* progress) const;
+  FloatMatrix points_of(const Dataset& molecules, std::span<const std::string> canonical, const FloatMatrix& properties,
+                        std::size_t* unknown) const;
 
   SelfiesCoder coder_;
   std::unique_ptr<SequenceVae> vae_;

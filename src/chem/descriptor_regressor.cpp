@@ -155,8 +155,6 @@ FloatMatrix DescriptorRegressor::predict(MatrixView<const float> descriptors) co
   return values;
 }
 
-bool DescriptorRegressor::is_in(const TensorFile& file) { return file.tensors().contains(kKnown); }
-
 DescriptorRegressor::DescriptorRegressor(const TensorFile& file)
     : center_(read_matrix(file, kCenter)),
       scale_(read_matrix(file, kScale)),

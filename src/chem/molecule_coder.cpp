@@ -46,7 +46,8 @@ std::pair<double, double> mean_and_deviation(std::span<const float> values) {
   double mean = 0, square = 0;
   for (const float value : values) mean += value / n;
   for (const float value : values) square += (value - mean) * (value - mean) / n;
-  return {mean, square > 0 ? std::sqrt(square) : 1};
+  const bool differ = std::ranges::find_if(values, [&](float v) { return v != values.front(); }) != values.end();
+  return {mean, differ && square > 0 ? std::sqrt(square) : 1};
 }
 
 std::vector<std::string> all_canonical(std::span<const std::string> smiles) {
@@ -84,12 +85,6 @@ struct Distinct {
       for (std::size_t k = 0; k < sums.cols(); ++k) sums(i, k) /= counts[i];
     }
     return sums;
-  }
-
-  FloatMatrix for_rows(const FloatMatrix& values) const {
-    FloatMatrix rows(of_row.size(), values.cols());
-    for (std::size_t i = 0; i < of_row.size(); ++i) std::ranges::copy(values.row(of_row[i]), rows.row(i).begin());
-    return rows;
   }
 };
 
@@ -293,6 +288,7 @@ FloatMatrix MoleculeCoder::known_or_guessed(std::span<const std::string> smiles,
 
 FloatMatrix MoleculeCoder::properties_of(const Dataset& molecules, std::span<const std::string> canonical,
                                          Progress* progress) const {
+  if (!properties_) return FloatMatrix(canonical.size(), 0);
   const std::vector<Properties::Scale>& scales = properties_->scales;
   std::vector<const Property*> told;  // null: not among those of `molecules`
   for (const Properties::Scale& scale : scales) {
@@ -308,17 +304,24 @@ FloatMatrix MoleculeCoder::properties_of(const Dataset& molecules, std::span<con
   return values;
 }
 
-FloatMatrix MoleculeCoder::encode(const Dataset& molecules, std::size_t* unknown, Progress* progress) const {
+FloatMatrix MoleculeCoder::points_of(const Dataset& molecules, std::span<const std::string> canonical,
+                                     const FloatMatrix& properties, std::size_t* unknown) const {
   CPFM_ASSERT(molecules.molecules.size() == molecules.size(), "samples are fingerprints of molecules");
-  const std::vector<std::string> written = all_canonical(molecules.molecules);
-  const std::vector<std::int32_t> symbols = symbols_of(written, unknown);
+  const std::vector<std::int32_t> symbols = symbols_of(canonical, unknown);
   const MatrixView<const std::int32_t> sequences{symbols.data(), molecules.size(), vae_->length()};
-  if (!properties_) return vae_->encode(sequences, molecules.samples.view());
-  const FloatMatrix values = properties_of(molecules, written, progress);
-  FloatMatrix points = vae_->encode(sequences, side_by_side(molecules.samples.view(), values.view()).view());
+  FloatMatrix points = vae_->encode(sequences, side_by_side(molecules.samples.view(), properties.view()).view());
   // What the encoder was taught to come near.
-  for (std::size_t i = 0; i < points.rows(); ++i) std::ranges::copy(values.row(i), points.row(i).begin());
+  for (std::size_t i = 0; i < points.rows(); ++i) std::ranges::copy(properties.row(i), points.row(i).begin());
   return points;
+}
+
+FloatMatrix MoleculeCoder::encode(const Dataset& molecules, std::size_t* unknown, Progress* progress) const {
+  const std::vector<std::string> written = all_canonical(molecules.molecules);
+  return points_of(molecules, written, properties_of(molecules, written, progress), unknown);
+}
+
+FloatMatrix MoleculeCoder::encode_by_structure(const Dataset& molecules, Progress* progress) const {
+  return points_of(molecules, all_canonical(molecules.molecules), guesses(molecules.molecules, progress), nullptr);
 }
 
 std::vector<std::string> MoleculeCoder::decode_selfies(MatrixView<const float> points) const {

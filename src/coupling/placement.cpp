@@ -17,6 +17,7 @@
 #include "cpfm/error.hpp"
 #include "cpfm/interrupt.hpp"
 #include "cpfm/parallel.hpp"
+#include "cuda/memory.hpp"
 #include "kernel/on_device.hpp"
 
 namespace cpfm {
@@ -73,21 +74,28 @@ void solve_transposed(const KernelFactor& factor, std::vector<double>& b, std::s
 std::vector<double> kernel_sums(const Kernel& kernel, const Placement& placement, std::size_t r, std::size_t columns,
                                 Device device) {
   const std::size_t count = kernel.size() - r, each = columns + 1;
-  if (const auto on_device = kernel_on_device(kernel, device)) {
-    std::vector<double> right(kernel.size() * each);
-    for (std::size_t k = 0; k < r; ++k) {
-      std::copy_n(&placement.coefficients[k * columns], columns, &right[k * each]);
-      right[k * each + columns] = 1;
+  // There all pairs are computed, those of the reference too: for a few samples that is not worth it.
+  constexpr std::size_t kFew = 64;
+  try {
+    if (const auto on_device = count * kFew > r ? kernel_on_device(kernel, device) : nullptr) {
+      std::vector<double> right(kernel.size() * each);
+      for (std::size_t k = 0; k < r; ++k) {
+        std::copy_n(&placement.coefficients[k * columns], columns, &right[k * each]);
+        right[k * each + columns] = 1;
+      }
+      std::vector<double> sums = kernel_times_on(kernel, on_device.get(), {right.data(), kernel.size(), each});
+      sums.erase(sums.begin(), sums.begin() + static_cast<std::ptrdiff_t>(r * each));
+      return sums;
     }
-    std::vector<double> sums = kernel_times_on(kernel, on_device.get(), {right.data(), kernel.size(), each});
-    sums.erase(sums.begin(), sums.begin() + static_cast<std::ptrdiff_t>(r * each));
-    return sums;
+  } catch (const OutOfDeviceMemory& error) {
+    log().info("the CPU places samples: {}", error.problem());
   }
   std::vector<std::size_t> all(r);
   std::iota(all.begin(), all.end(), std::size_t{0});
   std::vector<double> sums(count * each);
   constexpr std::size_t kChunk = 64;
   parallel_for(count, kChunk, [&](std::size_t begin, std::size_t end) {
+    check_interrupt();
     const std::size_t now = end - begin;
     std::vector<float> values(r * now);
     kernel.block(all, r + begin, r + end, {values.data(), r, now});
@@ -176,8 +184,8 @@ Plan Coupling::place(const Dataset& points, Progress* progress) const {
   std::vector<double> w(points.size()), p(points.size() * d);
   std::size_t strangers = 0;
   constexpr std::size_t kBatch = 4096;
-  // On a device all pairs are computed, those of the reference too: more new samples at once make them a smaller part.
-  const std::size_t batch = device.is_cuda() ? std::max(kBatch, 2 * r) : kBatch;
+  // On a device, where pairs of the reference are computed too, more new samples at once make these a smaller part.
+  const std::size_t batch = device.is_cuda() ? std::max(kBatch, r) : kBatch;
   if (progress != nullptr) progress->start("place", points.size(), "samples");
   for (std::size_t first = 0; first < points.size(); first += batch) {
     check_interrupt();

@@ -122,14 +122,12 @@ void draw_molecules(RDKit::MolDraw2D& drawer, const Sheet& sheet, int cell_heigh
   style.legendFraction = kCaptionBand / cell_height;
   // A blank below each molecule keeps the place where its caption goes.
   const std::vector<std::string> blanks(sheet.cells.size(), " ");
-  try {
+  ask_rdkit(kWhere, "draw it", [&] {
     if (sheet.molecules.empty())  // RDKit begins a drawing with its first molecule
       drawer.clearDrawing();
     else
       drawer.drawMolecules(sheet.cells, sheet.captions.empty() ? nullptr : &blanks);
-  } catch (const std::exception& error) {
-    throw Error(kWhere, "RDKit cannot draw it: " + printable(error.what(), 200));
-  }
+  });
 }
 
 struct CairoDelete {

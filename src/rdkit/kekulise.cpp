@@ -24,12 +24,10 @@ std::string by_rdkit::kekulised(std::string_view smiles) {
   writing.doKekule = true;
   writing.canonical = false;  // the order of the atoms, but for branches that RDKit turns
   const std::unique_ptr<RDKit::RWMol> molecule = parse_smiles(smiles, false);
-  try {
+  return ask_rdkit(where, "read it", [&] {
     RDKit::MolOps::Kekulize(*molecule);
     return RDKit::MolToSmiles(*molecule, writing);
-  } catch (const std::exception& error) {
-    throw Error(where, "RDKit cannot read it: " + printable(error.what(), 200));
-  }
+  });
 }
 
 }  // namespace cpfm

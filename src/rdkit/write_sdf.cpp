@@ -55,14 +55,13 @@ void by_rdkit::write_sdf(const std::filesystem::path& file, std::span<const std:
     std::string text;
     try {
       const std::unique_ptr<RDKit::RWMol> molecule = read_molecule(smiles[i]);
-      RDDepict::compute2DCoords(*molecule);
-      molecule->setProp("_Name", printable(titles != nullptr ? titles->values[i] : smiles[i], kLongestTitle));
-      text = RDKit::MolToMolBlock(*molecule);
+      text = ask_rdkit(fmt::format("SMILES '{}'", printable(smiles[i])), "write it", [&] {
+        RDDepict::compute2DCoords(*molecule);
+        molecule->setProp("_Name", printable(titles != nullptr ? titles->values[i] : smiles[i], kLongestTitle));
+        return RDKit::MolToMolBlock(*molecule);
+      });
     } catch (const Error& error) {
       throw Error(fmt::format("molecule {}, {}", i + 1, error.where()), error.problem(), error.remedy());
-    } catch (const std::exception& error) {
-      throw Error(fmt::format("molecule {}, SMILES '{}'", i + 1, printable(smiles[i])),
-                  "RDKit cannot write it: " + printable(error.what(), 200));
     }
     for (const MoleculeColumn& column : columns)
       if (!column.values[i].empty())

@@ -75,17 +75,17 @@ Legend legend_of(const Labels& labels) {
   return legend;
 }
 
-// The style of every point.
-// From the least value to the largest; where a few lie far from all others, which would leave one colour to these,
-// without them.
+// From the least value to the largest; where a few lie so far from all others that most colours would be theirs,
+// without them. A million normal values have none.
 Range color_range(std::vector<float> values) {
-  constexpr double kFew = 0.005, kFar = 1.5;
+  constexpr double kFew = 0.005, kFar = 2;
   const auto few = static_cast<std::size_t>(kFew * static_cast<double>(values.size()));
   std::sort(values.begin(), values.end());
   const Range all{values.front(), values.back()}, most{values[few], values[values.size() - 1 - few]};
   return all.length() > kFar * most.length() && most.length() > 0 ? most : all;
 }
 
+// The style of every point.
 class Styles {
  public:
   Styles(const Scatter& scatter, const Range& values) : scatter_(scatter), values_(values) {

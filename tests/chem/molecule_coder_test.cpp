@@ -115,6 +115,19 @@ TEST(MoleculeCoder, GuessesWhatWasNotMeasuredHoweverAMoleculeIsWritten) {
   other.replace(other.find("CC#N,3.9"), 8, "CC#N,0.3");
   const Trained changed = train(table_of(other, true));
   EXPECT_LT(std::abs(changed.coder.guesses(nitrile)(0, 0) - trained.coder.guesses(nitrile)(0, 0)), 1.0);
+  // By structure alone nothing is told, of what was learned neither.
+  const Dataset data = table_of(kTable, true);
+  const FloatMatrix points = trained.coder.encode(data), alone = trained.coder.encode_by_structure(data),
+                    guesses = trained.coder.guesses(data.molecules);
+  for (std::size_t i = 0; i < data.size(); ++i) {
+    EXPECT_EQ(alone(i, 0), guesses(i, 0));
+    EXPECT_NE(alone(i, 0), points(i, 0));
+  }
+}
+
+TEST(MoleculeCoder, APropertyWithoutSpreadHasAScaleAllTheSame) {
+  const Trained trained = train(table_of("smiles,p\nCCO,0.1\nCCC,0.1\nCCN,0.1\n", true));
+  EXPECT_NEAR(trained.coder.encode(table_of("smiles,p\nCCO,0.1\nCC,1.1\n", true))(1, 0), 1, 1e-5);
 }
 
 TEST(MoleculeCoder, WithoutPropertiesGuessesNothing) {
