@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "base/log.hpp"
@@ -21,7 +22,6 @@ namespace {
 
 // Before anything is measured.
 void check_molecule_judge(const std::string& judge, const DataOptions& options, const Dataset& data) {
-  if (judge.empty()) return;
   if (data.properties.empty())
     throw Error("--judge", "of molecules it judges a property, and none is named", "--property NAME names it");
   const std::vector<float>& values = data.properties.front().values;
@@ -30,6 +30,28 @@ void check_molecule_judge(const std::string& judge, const DataOptions& options, 
                 "there is nothing to judge");
   if (judge == options.source && options.part != "test")
     log().warn("--judge: {} is what is measured, too, and the judge knows it; --part test keeps them apart", judge);
+}
+
+// The molecules a judge learns from.
+struct MoleculeJudge {
+  Dataset molecules;
+  std::size_t rows_left_out = 0;
+};
+MoleculeJudge load_molecule_judge(const std::string& source, DataOptions options, const Context& context) {
+  // Of the same molecules it may see what is not evaluated.
+  const bool same = source == options.source;
+  options.part = same && options.part == "test" ? "train" : "all";
+  if (!same) options.read.limit.reset(), options.sample = 0;
+  options.source = source;
+  MoleculeJudge judge;
+  try {
+    judge.molecules = options.load(context);
+  } catch (const Error& error) {
+    throw Error("--judge, " + error.where(), error.problem(), error.remedy());
+  }
+  judge.rows_left_out = options.rows_left_out();
+  check_judge_size(judge.molecules);
+  return judge;
 }
 
 }  // namespace
@@ -66,10 +88,14 @@ void add_evaluate_command(CLI::App& app, Context& context) {
     Dataset data = data_options->load(context);
     EvaluationArguments general = *arguments;
     FloatMatrix by_structure;
+    std::optional<MoleculeJudge> judge;
     if (coder && !data.molecules.empty()) {
       general.judge_data.clear();  // a judge of a property is another one
-      check_molecule_judge(arguments->judge_data, *data_options, data);
-      if (!arguments->judge_data.empty()) by_structure = coder->encode_by_structure(data, context.progress().get());
+      if (!arguments->judge_data.empty()) {
+        check_molecule_judge(arguments->judge_data, *data_options, data);
+        judge = load_molecule_judge(arguments->judge_data, *data_options, context);
+        by_structure = coder->encode_by_structure(data, context.progress().get());
+      }
     }
     data = samples_for(coder, std::move(data), context);
     match_columns(data, model->facts());
@@ -84,15 +110,9 @@ void add_evaluate_command(CLI::App& app, Context& context) {
                                          sample->resolve(context, progress.get()),
                                          std::filesystem::is_directory(at) ? at : at.parent_path()};
       figures["molecules"] = evaluate_molecules(molecules);
-      if (!arguments->judge_data.empty()) {
-        DataOptions of_judge = *data_options;
-        of_judge.source = arguments->judge_data;
-        // Of the same molecules it may see what is not evaluated.
-        const bool same = of_judge.source == data_options->source;
-        of_judge.part = same && data_options->part == "test" ? "train" : "all";
-        if (!same) of_judge.read.limit.reset(), of_judge.sample = 0;
-        Json& judge = figures["molecules"]["judge"] = judge_molecules(molecules, of_judge.load(context));
-        judge["rows_left_out"] = of_judge.rows_left_out();
+      if (judge) {
+        Json& told = figures["molecules"]["judge"] = judge_molecules(molecules, judge->molecules);
+        told["rows_left_out"] = judge->rows_left_out;
       }
     }
     data_options->tell_left_out(figures);

@@ -198,12 +198,13 @@ Json evaluate_molecules(const MoleculeEvaluation& e) {
   return result;
 }
 
-Json judge_molecules(const MoleculeEvaluation& e, const Dataset& known) {
-  if (known.properties.empty() || e.points.properties.empty())
-    throw Error("--judge", "there is no property to judge", "--property names it");
+void check_judge_size(const Dataset& known) {
   if (known.size() < 2 * kSteps)
     throw Error("--judge", fmt::format("{} has {} molecules", known.source, known.size()),
                 fmt::format("at least {}", 2 * kSteps));
+}
+
+Json judge_molecules(const MoleculeEvaluation& e, const Dataset& known) {
   const Property& property = known.properties.front();
   const std::vector<double> learned = values_of(property), actual = values_of(e.points.properties.front());
   const FingerprintRegressor judge(morgan_fingerprints(known.molecules), learned);

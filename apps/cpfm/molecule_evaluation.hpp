@@ -21,6 +21,8 @@ struct MoleculeEvaluation {
 
 // Figures of the molecules by themselves.
 Json evaluate_molecules(const MoleculeEvaluation& evaluation);
+// Throws cpfm::Error where these are too few for a judge to learn from.
+void check_judge_size(const Dataset& known);
 // Figures of the first property by a judge that learned it from other molecules, `known`: what it says of generated
 // molecules beside the place they were made for, and along a path on which the property rises.
 Json judge_molecules(const MoleculeEvaluation& evaluation, const Dataset& known);

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/atomic_file.hpp"
+#include "base/log.hpp"
 #include "base/text.hpp"
 #include "checks.hpp"
 #include "cpfm/error.hpp"
@@ -116,6 +117,11 @@ GeneratedMolecules::GeneratedMolecules(const MoleculeCoder& coder, const FloatMa
 
 void GeneratedMolecules::write(const std::string& file, std::size_t columns) const {
   const std::string extension = extension_of(file);
+  if (std::ranges::all_of(smiles_, [](const std::string& one) { return one.empty(); }))
+    log().warn(
+        "{}: none of what was made is a molecule to RDKit; the model needs longer training, or data without "
+        "elements whose bonds SELFIES does not limit",
+        printable(file, 200));
   if (extension == ".npy") return write_npy(file, x_.view());
   if (extension == ".png" || extension == ".svg") {
     constexpr std::size_t kWidest = 40, kTallest = 60;

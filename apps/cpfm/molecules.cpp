@@ -29,6 +29,16 @@ std::string made_of(const Dataset& data, const SequenceVaeOptions& o) {
       .dump();
 }
 
+// The first key of two such texts with another value; "" where all are the same.
+std::string first_difference(const std::string& theirs, const std::string& mine) {
+  const Json a = Json::parse(theirs, nullptr, false), b = Json::parse(mine);
+  if (!a.is_object()) return "data";
+  for (const auto& [key, value] : b.items()) {
+    if (!a.contains(key) || a[key] != value) return key;
+  }
+  return "";
+}
+
 MoleculeCoder load_coder(const TensorFile& file, const std::string& device) {
   return MoleculeCoder::load(file,
                              [&](const TensorFile& from) { return flow_library().load_sequence_vae(from, device); });
@@ -79,8 +89,12 @@ MoleculeCoder coder_of_run(const fs::path& folder, const Dataset& data, Sequence
   if (fs::exists(file, ignored)) {
     const TensorFile there = TensorFile::open(file);
     const auto theirs = there.metadata().find(kMadeOf);
-    if (theirs == there.metadata().end() || theirs->second != mine) {
-      throw Error(printable(file.string(), 200), "was made of other molecules or with other options",
+    const std::string other = theirs == there.metadata().end() ? "data" : first_difference(theirs->second, mine);
+    if (!other.empty()) {
+      throw Error(printable(file.string(), 200),
+                  other == "data"
+                      ? std::string("was made of other molecules or properties")
+                      : fmt::format("was made with another {}", other == "seed" ? "--seed" : "--encoder-" + other),
                   "give the same to go on, or name another folder for a new run");
     }
     return load_coder(there, options.device);
@@ -100,7 +114,7 @@ MoleculeCoder coder_of_run(const fs::path& folder, const Dataset& data, Sequence
     fs::remove(options.checkpoint, ignored);
     return coder;
   } catch (const Interrupted&) {
-    if (!fs::exists(options.checkpoint, ignored)) throw;  // before there was anything to keep
+    if (!fs::exists(options.checkpoint, ignored) && !fs::exists(folder / "coupling.cpfm", ignored)) throw;
     throw Interrupted(fmt::format("{} holds the state; the same command with --resume goes on", folder.string()));
   }
 }
@@ -136,6 +150,11 @@ Dataset samples_for(const std::optional<MoleculeCoder>& coder, Dataset data, con
     throw Error(data.source, "holds no molecules, and the model was made of molecules",
                 "--smiles names the column of a table; .smi and .sdf files are molecules");
   const std::vector<std::string> learned = coder->properties();
+  for (const std::string& name : learned) {
+    if (std::ranges::find(data.properties, name, &Property::name) == data.properties.end())
+      log().info("{}: {} is guessed from the molecules; --property tells it where it was measured", data.source,
+                 printable(name));
+  }
   for (const Property& property : data.properties) {
     if (!learned.empty() && std::ranges::find(learned, property.name) == learned.end())
       log().warn("{}: the model knows nothing of the property '{}'; {}", data.source, printable(property.name),

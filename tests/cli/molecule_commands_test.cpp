@@ -190,7 +190,7 @@ TEST_F(MoleculeCommands, RowsLeftOutAreToldOnceByEveryCommand) {
 }
 
 TEST_F(MoleculeCommands, ResumingWithAnotherAutoencoderIsRefused) {
-  expect_refused(run_cpfm(fit_words("run", {"--encoder-beta", "0.2", "--steps", "9", "--resume"})), "other options");
+  expect_refused(run_cpfm(fit_words("run", {"--encoder-beta", "0.2", "--steps", "9", "--resume"})), "--encoder-beta");
   const Outcome more = run_cpfm(fit_words("run", {"--steps", "9", "--resume"}));
   ASSERT_EQ(more.exit_code, 0) << more.err;
   EXPECT_EQ(more.json()["steps"], 9);
@@ -206,6 +206,15 @@ TEST_F(MoleculeCommands, OtherKindsOfDataAreRefused) {
   expect_refused(run_cpfm({"reconstruct", path("run"), path("unseen.csv"), "-o", path("n.sdf")}), ".csv");
   expect_refused(run_cpfm({"generate", path("run"), "--at", "0,0", "--each", "3000", "-o", path("n.png")}), "2500");
   expect_refused(run_cpfm({"evaluate", path("run"), path("train.csv"), "--judge", path("train.csv")}), "--property");
+  // Before any work.
+  const auto judged_by = [&](const std::string& judge) {
+    const Outcome outcome =
+        run_cpfm({"evaluate", path("run"), path("train.csv"), "--property", "polarity", "--judge", path(judge)});
+    EXPECT_EQ(outcome.err.find("generate"), std::string::npos) << outcome.err;
+    return outcome;
+  };
+  expect_refused(judged_by("none.csv"), "--judge, ");
+  expect_refused(judged_by("unseen.csv"), "has 20 molecules; at least 24");
   // RDKit reads it, SELFIES has no iodine of five bonds; the nitro group has as many as RDKit writes.
   write_bytes(*dir_ / "odd.smi", "CN(=O)=O\nFI(F)(F)(F)F\n");
   expect_refused(run_cpfm({"embed", path("run"), path("odd.smi"), "-o", path("n.csv")}), "row 2");
