@@ -184,8 +184,10 @@ TEST(Selfies, BadSmilesIsRefusedWithItsPlace) {
 }
 
 TEST(Selfies, AromaticSmilesNeedsRdkitAndSaysSo) {
-  const std::string problem = encode_problem("c1ccccc1");
-  if (contains(problem, "librdkit-dev")) GTEST_SKIP() << "a build without RDKit: " << problem;
+  if (!CPFM_HAS_RDKIT) {
+    EXPECT_TRUE(contains(encode_problem("c1ccccc1"), "librdkit-dev")) << encode_problem("c1ccccc1");
+    return;
+  }
   EXPECT_EQ(smiles_to_selfies("c1ccccc1"), "[C][=C][C][=C][C][=C][Ring1][=Branch1]");
   EXPECT_EQ(smiles_to_selfies("Cc1c[nH]cc1"), "[C][C][=C][N][C][=C][Ring1][Branch1]");
   EXPECT_TRUE(contains(encode_problem("c1cccc1"), "kekulize"));
