@@ -99,7 +99,10 @@ void add_evaluate_command(CLI::App& app, Context& context) {
     }
     data = samples_for(coder, std::move(data), context);
     match_columns(data, model->facts());
-    Json figures = Evaluation(data, model->facts(), general, *data_options, *sample, context).measure(*model);
+    FittedTo fitted_to;
+    fitted_to.scale = model->facts().data_scale;
+    Json figures = Evaluation(data, model->facts(), general, *data_options, *sample, context, std::move(fitted_to))
+                       .measure(*model);
     if (coder) {
       const auto progress = context.progress();
       const std::filesystem::path at(*model_file);

@@ -25,6 +25,7 @@ namespace cpfm::app {
 namespace {
 
 constexpr std::uint32_t kSubsetStream = 0x6e656967, kShuffleStream = 0x73687566;  // "neig", "shuf"
+constexpr std::uint32_t kRunStream = 0x72756e73, kCoverStream = 0x636f7665;       // "runs", "cove"
 
 // Values of figures over runs, by name.
 class Figures {
@@ -150,7 +151,7 @@ void measure_coverage(FlowModel& model, const FloatMatrix& y, SampleOptions opti
   const std::size_t n = y.rows();
   const MatrixView<const float> places = y.view();
   const FloatMatrix x = model.generate(places, options);
-  options.seed += 0x9e37;  // not the noise that made the places
+  options.seed = Rng(options.seed, kCoverStream).bits64();  // not the noise that made the places
   const FloatMatrix draws = model.embed(x.view(), kDraws, options);
   FloatMatrix repeated_x(n * kDraws, x.cols());
   for (std::size_t k = 0; k < n * kDraws; ++k)
@@ -287,7 +288,7 @@ Json Evaluation::Impl::measure(FlowModel& model) {
   std::size_t label_neighbours = 0;
   for (std::size_t r = 0; r < o.runs; ++r) {
     SampleOptions options = sample.resolve(context, progress.get());
-    options.seed = context.seed + r;
+    options.seed = Rng(context.seed, kRunStream, r).bits64();  // runs of no two seeds share their noise
     const FloatMatrix y = model.embed(data.samples.view(), 1, options);
     const FloatMatrix back = model.generate(y.view(), options);
     figures.add("mse", mean_squared_error(data.samples.view(), back.view()));

@@ -131,6 +131,7 @@ ModelFacts facts_of(const Run& run, const Standardizer& scale) {
     }
   }
   facts.standardizer = compose(run.applied, scale);
+  facts.data_scale = run.applied;
   if (run.data.labels) facts.label_names = run.data.labels->names;
   facts.feature_names = run.data.feature_names;
   return facts;

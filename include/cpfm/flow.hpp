@@ -105,7 +105,8 @@ struct ModelFacts {
   std::optional<ImageShape> image;
   std::optional<std::array<float, 2>> value_range;  // black and white of the samples as they were
   std::size_t dim = 0, latent_dim = 0;
-  Standardizer standardizer;
+  Standardizer standardizer;  // from the units of the file to those of the network
+  Standardizer data_scale;    // the part of it that kernels saw: --standardize
   std::vector<std::string> label_names, feature_names;
   std::uint64_t parameters = 0, steps = 0;
   std::string training;  // the options of training, as JSON

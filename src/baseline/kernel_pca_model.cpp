@@ -55,13 +55,6 @@ class KernelPcaModel final : public FlowModel {
   ModelFacts facts_;
 };
 
-// Whether the shape of the pictures is that of the samples.
-bool fits(const ModelFacts& facts) {
-  const auto& image = facts.image;
-  return !image || ((image->channels == 1 || image->channels == 3) && image->height > 0 && image->width > 0 &&
-                    image->height <= 65536 && image->width <= 65536 && image->size() == facts.dim);
-}
-
 }  // namespace
 
 void save_kernel_pca_model(const std::filesystem::path& file, const KernelPca& pca, ModelFacts facts) {
@@ -86,18 +79,9 @@ std::unique_ptr<FlowModel> load_kernel_pca_model(const std::filesystem::path& fi
   KernelPca pca = KernelPca::load(file);
   try {
     ModelFacts facts = facts_from_json(Json::parse(TensorFile::open(file).metadata("model")));
-    const Standardizer& s = facts.standardizer;
-    const std::size_t scales = s.mode == Standardize::kNone ? 0 : s.mode == Standardize::kImage ? 1 : facts.dim;
-    if (facts.dim != pca.columns() || facts.latent_dim != pca.dim() || s.shift.size() != scales ||
-        s.scale.size() != scales || facts.method != "kpca" || !fits(facts)) {
+    const bool grey_or_colour = !facts.image || facts.image->channels == 1 || facts.image->channels == 3;
+    if (facts.dim != pca.columns() || facts.latent_dim != pca.dim() || facts.method != "kpca" || !grey_or_colour)
       throw Error("its facts", "do not fit its numbers");
-    }
-    for (const float scale : s.scale) {
-      if (!std::isfinite(scale) || scale == 0) throw Error("its scales", "are not finite");
-    }
-    for (const float shift : s.shift) {
-      if (!std::isfinite(shift)) throw Error("its shifts", "are not finite");
-    }
     return std::make_unique<KernelPcaModel>(std::move(pca), std::move(facts));
   } catch (const Error& error) {
     throw Error(file.string(), error.what(), "the model is damaged; make it again");

@@ -40,26 +40,6 @@ TensorFile open_tensors(const std::filesystem::path& path) {
   }
 }
 
-void check_facts(const ModelFacts& facts) {
-  const auto require = [](bool right, const char* what) {
-    if (!right) throw Error(what, "is out of range", "the file is damaged");
-  };
-  constexpr std::size_t kMost = 1 << 24;
-  require(facts.dim >= 1 && facts.dim <= kMost, "dim");
-  require(facts.latent_dim >= 1 && facts.latent_dim <= 8, "latent_dim");
-  if (facts.image) {
-    const ImageShape& image = *facts.image;
-    require(image.channels >= 1 && image.height >= 1 && image.width >= 1 && image.channels <= 4096 &&
-                image.height <= 65536 && image.width <= 65536 && image.size() == facts.dim,
-            "image");
-  }
-  const Standardizer& s = facts.standardizer;
-  const std::size_t expected = s.mode == Standardize::kNone ? 0 : s.mode == Standardize::kImage ? 1 : facts.dim;
-  require(s.shift.size() == expected && s.scale.size() == expected, "standardize");
-  for (const float scale : s.scale) require(std::isfinite(scale) && scale != 0, "standardize");
-  for (const float shift : s.shift) require(std::isfinite(shift), "standardize");
-}
-
 }  // namespace
 
 DriftShape drift_shape(const ModelFacts& facts) {
@@ -99,7 +79,6 @@ LoadedModel read_model(const std::filesystem::path& path) {
   LoadedModel model;
   try {
     model.facts = facts_from_json(Json::parse(file.metadata("model")));
-    check_facts(model.facts);
     // A network far larger than the file cannot be its own.
     TrainOptions options;
     options.method = model.facts.method;

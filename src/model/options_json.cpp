@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+
+#include "cpfm/error.hpp"
 
 namespace cpfm {
 
@@ -75,22 +78,54 @@ Json to_json(const TrainOptions& o) {
   return json;
 }
 
+namespace {
+
+Json scale_json(const Standardizer& s) { return {{"mode", to_string(s.mode)}, {"shift", s.shift}, {"scale", s.scale}}; }
+Standardizer scale_from_json(const Json& json) {
+  return {parse_standardize(json.at("mode").get<std::string>()), json.at("shift").get<std::vector<float>>(),
+          json.at("scale").get<std::vector<float>>()};
+}
+
+void require(bool right, const char* what) {
+  if (!right) throw Error(what, "is out of range", "the file is damaged");
+}
+void check_scale(const Standardizer& s, std::size_t dim, const char* what) {
+  const std::size_t expected = s.mode == Standardize::kNone ? 0 : s.mode == Standardize::kImage ? 1 : dim;
+  require(s.shift.size() == expected && s.scale.size() == expected, what);
+  for (const float scale : s.scale) require(std::isfinite(scale) && scale != 0, what);
+  for (const float shift : s.shift) require(std::isfinite(shift), what);
+}
+void check_facts(const ModelFacts& facts) {
+  constexpr std::size_t kMost = 1 << 24;
+  require(facts.dim >= 1 && facts.dim <= kMost, "dim");
+  require(facts.latent_dim >= 1 && facts.latent_dim <= 8, "latent_dim");
+  if (facts.image) {
+    const ImageShape& image = *facts.image;
+    require(image.channels >= 1 && image.height >= 1 && image.width >= 1 && image.channels <= 4096 &&
+                image.height <= 65536 && image.width <= 65536 && image.size() == facts.dim,
+            "image");
+  }
+  check_scale(facts.standardizer, facts.dim, "standardize");
+  check_scale(facts.data_scale, facts.dim, "data_scale");
+}
+
+}  // namespace
+
 Json to_json(const ModelFacts& f) {
-  Json json{
-      {"method", f.method},
-      {"network", to_json(f.network)},
-      {"interpolant", f.interpolant},
-      {"latent", f.latent},
-      {"kernel", f.kernel},
-      {"dim", f.dim},
-      {"latent_dim", f.latent_dim},
-      {"standardize",
-       {{"mode", to_string(f.standardizer.mode)}, {"shift", f.standardizer.shift}, {"scale", f.standardizer.scale}}},
-      {"label_names", f.label_names},
-      {"feature_names", f.feature_names},
-      {"parameters", f.parameters},
-      {"steps", f.steps},
-      {"training", f.training}};
+  Json json{{"method", f.method},
+            {"network", to_json(f.network)},
+            {"interpolant", f.interpolant},
+            {"latent", f.latent},
+            {"kernel", f.kernel},
+            {"dim", f.dim},
+            {"latent_dim", f.latent_dim},
+            {"standardize", scale_json(f.standardizer)},
+            {"data_scale", scale_json(f.data_scale)},
+            {"label_names", f.label_names},
+            {"feature_names", f.feature_names},
+            {"parameters", f.parameters},
+            {"steps", f.steps},
+            {"training", f.training}};
   if (f.image) json["image"] = {f.image->channels, f.image->height, f.image->width};
   if (f.value_range) json["value_range"] = *f.value_range;
   return json;
@@ -106,9 +141,8 @@ ModelFacts facts_from_json(const Json& json) {
   take("kernel", f.kernel);
   take("dim", f.dim);
   take("latent_dim", f.latent_dim);
-  f.standardizer.mode = parse_standardize(json.at("standardize").at("mode").get<std::string>());
-  json.at("standardize").at("shift").get_to(f.standardizer.shift);
-  json.at("standardize").at("scale").get_to(f.standardizer.scale);
+  f.standardizer = scale_from_json(json.at("standardize"));
+  if (json.contains("data_scale")) f.data_scale = scale_from_json(json.at("data_scale"));  // older files do not tell
   take("label_names", f.label_names);
   take("feature_names", f.feature_names);
   take("parameters", f.parameters);
@@ -119,6 +153,7 @@ ModelFacts facts_from_json(const Json& json) {
     f.image = ImageShape{sizes[0], sizes[1], sizes[2]};
   }
   if (json.contains("value_range")) f.value_range = json.at("value_range").get<std::array<float, 2>>();
+  check_facts(f);
   return f;
 }
 

@@ -15,6 +15,8 @@ Json to_json(const NetworkOptions& options);
 NetworkOptions network_from_json(const Json& json);
 Json to_json(const TrainOptions& options);
 Json to_json(const ModelFacts& facts);
+// Of a file's metadata; cpfm::Error, which names the fact, where one cannot be: sizes out of range, a shape of pictures
+// that is not that of the samples, scales that are not finite.
 ModelFacts facts_from_json(const Json& json);
 
 // "key is 3 here and was 4, …" for keys of `mine` that `theirs` has otherwise; empty when there are none.

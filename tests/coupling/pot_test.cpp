@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <sstream>
 
 #include "base/subprocess.hpp"
 #include "cpfm/gwot.hpp"
@@ -34,16 +33,10 @@ struct Reference {
   double objective = 0, merit = 0, marginal_error = 0;
 };
 
-// Lines of other shapes, such as warnings, are skipped.
 std::vector<Reference> parse(const std::string& text) {
-  std::vector<Reference> references;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    std::istringstream fields(line);
-    Reference r;
-    if (fields >> r.n >> r.m >> r.epsilon >> r.objective >> r.merit >> r.marginal_error) references.push_back(r);
-  }
-  return references;
+  return records_of<Reference>(text, [](std::istream& fields, Reference& r) {
+    return bool(fields >> r.n >> r.m >> r.epsilon >> r.objective >> r.merit >> r.marginal_error);
+  });
 }
 
 // K = -|x - x'|² over the clouds of pot_reference.py.

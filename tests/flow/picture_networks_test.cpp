@@ -5,11 +5,14 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "base/subprocess.hpp"
+#include "cpfm/data.hpp"
 #include "cpfm/features.hpp"
 #include "cpfm/model.hpp"
 #include "cpfm/random.hpp"
 #include "flow/tensor_bytes.hpp"
 #include "support/files.hpp"
+#include "support/python.hpp"
 #include "support/temp_dir.hpp"
 
 namespace cpfm {
@@ -276,6 +279,27 @@ TEST(Inception, GivesTheFeaturesOfItsLastPooling) {
                     load_inception(dir / "other", "cpu");
                   }),
                   "FID network");
+}
+
+TEST(Inception, AtItsFullSizeIsTorchvisionsWithThePoolingsOfTheFid) {
+  const std::string python = python_with("torchvision.models.inception");
+  if (python.empty()) GTEST_SKIP() << "NOT CHECKED: no python3 here has torchvision (Debian: python3-torchvision)";
+  const TempDir dir;
+  const ProcessResult run =
+      run_process({python, CPFM_TEST_SOURCE_DIR "/flow/inception_reference.py", dir.path().string()});
+  ASSERT_EQ(run.exit_code, 0) << run.output;
+  const Dataset pictures = read_dataset((dir / "pictures.npy").string());
+  const Dataset wanted = read_dataset((dir / "features.npy").string());
+  const auto network = load_inception(dir / "weights", "cpu");
+  const FloatMatrix found = network->features({pictures.samples.view(), {3, 80, 100}});
+  ASSERT_EQ(found.rows(), wanted.size());
+  ASSERT_EQ(found.cols(), 2048u);
+  ASSERT_EQ(wanted.dim(), 2048u);
+  double largest = 0;
+  for (const float v : wanted.samples.values()) largest = std::max(largest, double(v));
+  ASSERT_GT(largest, 1e-3);
+  for (std::size_t k = 0; k < found.size(); ++k)
+    ASSERT_NEAR(found.data()[k], wanted.samples.data()[k], 1e-4 * largest) << "feature " << k;
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <functional>
 #include <limits>
-#include <sstream>
 
 #include "base/subprocess.hpp"
 #include "cpfm/metric.hpp"
@@ -31,16 +30,10 @@ struct Reference {
   double trustworthiness = 0, continuity = 0;
 };
 
-// Lines of other shapes, such as warnings, are skipped.
 std::vector<Reference> parse(const std::string& text) {
-  std::vector<Reference> references;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    std::istringstream fields(line);
-    Reference r;
-    if (fields >> r.n >> r.k >> r.trustworthiness >> r.continuity) references.push_back(r);
-  }
-  return references;
+  return records_of<Reference>(text, [](std::istream& fields, Reference& r) {
+    return bool(fields >> r.n >> r.k >> r.trustworthiness >> r.continuity);
+  });
 }
 
 void expect_agreement(const std::vector<Reference>& references) {

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <sstream>
 
 #include "base/subprocess.hpp"
 #include "cpfm/metric.hpp"
@@ -29,17 +28,10 @@ struct Reference {
   double epsilon = 0, exact = 0, transport = 0, objective = 0, marginal_error = 0;
 };
 
-// Lines of other shapes, such as warnings, are skipped.
 std::vector<Reference> parse(const std::string& text) {
-  std::vector<Reference> references;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    std::istringstream fields(line);
-    Reference r;
-    if (fields >> r.n >> r.m >> r.epsilon >> r.exact >> r.transport >> r.objective >> r.marginal_error)
-      references.push_back(r);
-  }
-  return references;
+  return records_of<Reference>(text, [](std::istream& fields, Reference& r) {
+    return bool(fields >> r.n >> r.m >> r.epsilon >> r.exact >> r.transport >> r.objective >> r.marginal_error);
+  });
 }
 
 void expect_agreement(const std::vector<Reference>& references) {
