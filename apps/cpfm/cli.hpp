@@ -105,7 +105,8 @@ struct SampleArguments {
   SampleOptions options;
   std::string device = "auto";
 
-  void add_to(CLI::App& command);
+  // Where nothing is generated, its precision is not asked for.
+  void add_to(CLI::App& command, bool generates = true);
   SampleOptions resolve(const Context& context, Progress* progress) const;
 };
 

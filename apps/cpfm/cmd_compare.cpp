@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <numeric>
 
@@ -112,15 +113,17 @@ class Compare {
     methods_ = chosen_methods(o_.methods);
     check_options();
     load();
-    data_key_ = fmt::format("{:016x} {:016x}", fingerprint(train_), fingerprint(test_));
+    data_key_ = fmt::format("{:016x}", fingerprint(train_));
     fit_key_ = config_with(command_, [](const CLI::Option& option) {
       return DataOptions::owns(option) || CoupleArguments::owns(option) || TrainArguments::owns(option) ||
-             option.get_name() == "--test" || option.get_name() == "--train-limit";
+             option.get_name() == "--train-limit";
     });
     measure_options_ = config_with(command_, [](const CLI::Option& option) {
       return option.get_name() != "--methods" && option.get_name() != "--law" && option.get_name() != "--output";
     });
-    measure_key_ = measure_options_ + data_key_;
+    // Figures that are measured in another way from a version on have another number here.
+    constexpr int kMeasuredAs = 2;
+    measure_key_ = fmt::format("{}{} {:016x} {}", measure_options_, data_key_, fingerprint(test_), kMeasuredAs);
     bool all_measured = true;
     for (const std::string& method : methods_) {
       refuse_other_options(method);
@@ -132,7 +135,11 @@ class Compare {
       std::optional<Json> known = measured(method);
       if (!known) {
         if (!fitted(method)) fit_one(method);
-        known = measure(method);
+        try {
+          known = measure(method);
+        } catch (const Interrupted&) {
+          throw Interrupted(going_on());
+        }
       }
       table_.add(method, known->at("figures"));
       runs_[method] = known->at("run");
@@ -214,6 +221,7 @@ class Compare {
     }
     o_.evaluation.kernel = o_.couple.options.kernel;
     sample_.device = o_.train.options.device;
+    sample_.options.precision = o_.train.options.precision;
   }
   void take_some(Dataset& data, std::size_t most, std::uint64_t index) const {
     if (most == 0 || data.size() <= most) return;
@@ -227,17 +235,20 @@ class Compare {
   void prepare_evaluation() {
     ModelFacts facts;
     facts.image = test_.image;
-    facts.value_range = test_.value_range;
+    if (train_.image) facts.value_range = picture_range(train_);
     facts.dim = train_.dim();
     facts.feature_names = train_.feature_names;
     match_columns(test_, facts);
     FittedTo fitted_to;
     fitted_to.scale = applied_;
+    fitted_to.keep_judge = out_ / "judge.cpfm";
     if (o_.evaluation.judge_data.empty() && can_judge(train_, test_)) {
       std::vector<std::size_t> all(train_.size());
       std::iota(all.begin(), all.end(), std::size_t{0});
       fitted_to.originals = select(train_, all);
       applied_.invert(fitted_to.originals->samples.view());
+      fitted_to.originals->value_range = test_.value_range;
+      fitted_to.originals->file_range.reset();
     } else if (o_.evaluation.judge_data.empty() && train_.labels && test_.labels) {
       log().warn("{}: there is no judge of labels, which takes two classes with samples, one of them in {}",
                  train_.source, test_.source);
@@ -264,7 +275,7 @@ class Compare {
   Json fit_of(const std::string& method) const {
     const Json saved = Json::parse(content_of(out_ / method / kFitted), nullptr, false);
     const auto field = [&](const char* name) { return saved.is_object() ? saved.value(name, Json()) : Json(); };
-    return {{"options", field("options")}, {"data", field("data")}};
+    return {{"options", field("options")}, {"data", field("data")}, {"seconds", field("seconds")}};
   }
   bool fitted(const std::string& method) const {
     const Json saved = fit_of(method);
@@ -293,6 +304,7 @@ class Compare {
     const bool begun = fs::exists(folder);
     std::error_code ignored;
     fs::remove(folder / "report.html", ignored);  // it is written last
+    const auto start = std::chrono::steady_clock::now();
     try {
       fit({folder, command_, train_, applied_, o_.couple, train, begun, fit_key_}, flow_library(), context_);
     } catch (const Interrupted&) {
@@ -301,7 +313,9 @@ class Compare {
       if (error.where() != "--resume") throw;
       throw Error("--output", error.problem(), "give the same data and options to go on, or name another folder");
     }
-    write_whole(folder / kFitted, Json{{"options", fit_key_}, {"data", data_key_}}.dump(2) + "\n");
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    write_whole(folder / kFitted,
+                Json{{"options", fit_key_}, {"data", data_key_}, {"seconds", seconds}}.dump(2) + "\n");
   }
 
   Json measure(const std::string& method) {
@@ -312,22 +326,15 @@ class Compare {
     // As many calls of the network for all: a step of the flow's solver takes two, one of DDIM takes one.
     const bool ddim = method == "diffae" || method == "infodiffusion";
     sample_.options.steps = ddim ? 2 * SampleOptions{}.steps : SampleOptions{}.steps;
-    const Json all = evaluation_->measure(*model);
-    Json figures = Json::object();
-    for (const auto& [name, figure] : all.items()) {
-      if (is_figure(figure))
-        figures[name] = figure;
-      else
-        log().warn("{}: {} is not finite, and is left out", method, name);
-    }
-    const Json found{{"key", measure_key_}, {"figures", figures}, {"run", how(*model, folder)}};
+    const Json found{{"key", measure_key_}, {"figures", evaluation_->measure(*model)}, {"run", how(*model, method)}};
     draw_method(*model, test_, o_.couple.options.kernel, folder, sample_.resolve(context_, progress.get()));
     write_whole(folder / kMeasured, found.dump(2) + "\n");
     return found;
   }
 
   // How it was made, for the report.
-  static Json how(const FlowModel& model, const fs::path& folder) {
+  Json how(const FlowModel& model, const std::string& method) const {
+    const fs::path folder = out_ / method;
     const ModelFacts& facts = model.facts();
     Json run{{"parameters", facts.parameters}, {"device", model.device()}};
     std::ifstream in(folder / "metrics.jsonl");
@@ -339,7 +346,9 @@ class Compare {
     }
     const Json training = Json::parse(facts.training, nullptr, false);
     if (training.is_object() && run.contains("steps"))
-      run["images"] = run["steps"].get<std::uint64_t>() * training.value("batch", std::uint64_t{0});
+      run["images"] = run["steps"].get<std::uint64_t>() *
+                      std::min<std::uint64_t>(training.value("batch", std::uint64_t{0}), train_.size());
+    if (!run.contains("seconds")) run["seconds"] = fit_of(method)["seconds"];  // nothing is trained
     if (fs::exists(folder / "coupling.cpfm")) {
       const CoupleSummary summary = Coupling::load(folder / "coupling.cpfm").summary;
       const Json told = Json::parse(to_json(summary));

@@ -84,6 +84,9 @@ void add_evaluate_command(CLI::App& app, Context& context) {
     if (arguments->coverage && !has_coverage(model->facts()))
       throw Error("--coverage", fmt::format("{} has no density of both ways", model->facts().method),
                   "cpfm and infodiffusion have");
+    if (arguments->coverage && sample->options.temperature != 1)
+      throw Error("--coverage", "densities are of temperature 1, and draws at another have others",
+                  "leave one of --coverage and --temperature out");
     const auto coder = coder_in(*model_file, sample->device);
     Dataset data = data_options->load(context);
     EvaluationArguments general = *arguments;

@@ -20,9 +20,9 @@ namespace fs = std::filesystem;
 namespace {
 
 // Options of 'compare' that may be given to 'reproduce' too.
-constexpr const char* kPassed[] = {"--methods",       "--epochs",     "--steps",  "--minutes",
-                                   "--learning-rate", "--batch",      "--device", "--runs",
-                                   "--starts",        "--test-limit", "--lpips",  "--features"};
+constexpr const char* kPassed[] = {"--methods",       "--epochs",   "--steps",      "--minutes",     "--batch",
+                                   "--learning-rate", "--schedule", "--device",     "--runs",        "--starts",
+                                   "--precision",     "--lpips",    "--test-limit", "--run-samples", "--features"};
 
 const char* text_of(const std::string& name) {
   for (const Experiment& known : kExperiments) {
@@ -80,6 +80,9 @@ Settings settings_of(const Arguments& arguments, const CLI::App& app) {
     for (const char* section : {"compare", "fit", "evaluate"}) {
       if (!settings.contains(std::string(section) + ".DATA")) continue;
       if (app.get_subcommand(section)->get_option_no_throw(option) == nullptr) continue;
+      // Where a model is used, steps and batches are those of its solver.
+      const bool of_training = is_budget(option + 2) || option == std::string("--batch");
+      if (of_training && section + std::string(".") != learns) continue;
       settings[std::string(section) + "." + (option + 2)] = {value};
       taken = true;
     }

@@ -133,7 +133,7 @@ void add_embed_command(CLI::App& app, Context& context) {
   command->add_flag("--mean", o->mean, "The mean of the draws (of 16, unless told) instead");
   command->add_option("--density", o->density, "Also write log p(y|x) of each y to this .npy file: n, or n x K")
       ->option_text("FILE");
-  sample->add_to(*command);
+  sample->add_to(*command, false);
   command->callback([=, &context] {
     check_extension("--output", o->out, {".npy", ".csv"});
     check_writable("--output", o->out);

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::uint32_t kShownStream = 0x636d7073;  // "cmps"
-constexpr std::size_t kMapPoints = 2000, kShownPictures = 15, kGridSide = 10;
+constexpr std::size_t kMapPoints = 2000, kShownPictures = 100, kGridSide = 10;
 constexpr double kGridReach = 1.5;  // as in the paper
 constexpr const char *kMap = "map.png", *kBack = "back.png", *kPlaces = "places.png";
 
@@ -53,7 +53,7 @@ void draw_method(FlowModel& model, const Dataset& test, const std::string& kerne
   const auto range = facts.value_range.value_or(std::array<float, 2>{0, 255});
   const std::size_t few = std::min(kShownPictures, shown.size());
   const FloatMatrix back = model.generate({y.data(), few, y.cols()}, sampling);
-  write_whole(folder / kBack, strip(back.view(), *facts.image, range, few));
+  write_whole(folder / kBack, strip(back.view(), *facts.image, range, kGridSide));
   const GridBox box{{-kGridReach, kGridReach}, {-kGridReach, kGridReach}};
   const FloatMatrix there = model.generate(grid_places(kGridSide, box, facts.latent_dim).view(), sampling);
   write_whole(folder / kPlaces, strip(there.view(), *facts.image, range, kGridSide));
@@ -94,8 +94,8 @@ void write_compare_report(const CompareReport& from, std::uint64_t seed) {
   if (from.test.image) {
     const Dataset shown = shown_of(from.test, seed);
     const std::size_t few = std::min(kShownPictures, shown.size());
-    const std::vector<std::byte> originals = strip({shown.samples.data(), few, shown.dim()}, *shown.image,
-                                                   shown.value_range.value_or(std::array<float, 2>{0, 255}), few);
+    const std::vector<std::byte> originals =
+        strip({shown.samples.data(), few, shown.dim()}, *shown.image, picture_range(from.train), kGridSide);
     ReportSection back = section("There and back", "Originals, and what comes back from their place.", kBack, 1);
     back.blocks.insert(back.blocks.begin(), ReportFigure{.png = originals, .scale = 1, .caption = "originals"});
     report.sections.push_back(std::move(back));
@@ -112,7 +112,7 @@ void write_compare_report(const CompareReport& from, std::uint64_t seed) {
     how.rows.push_back({method, fmt::format("{}", run.value("parameters", std::uint64_t{0})),
                         fmt::format("{}", run.value("steps", std::uint64_t{0})),
                         fmt::format("{}", run.value("images", std::uint64_t{0})),
-                        fmt::format("{:.1f}", run.value("seconds", 0.0) / 60),
+                        fmt::format("{:.1f}", run["seconds"].is_number() ? run["seconds"].get<double>() / 60 : 0.0),
                         fmt::format("{:.1f}", run.value("coupling_seconds", 0.0))});
   }
   report.sections.push_back({.heading = "How it was made",

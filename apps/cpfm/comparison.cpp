@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/text.hpp"
+
 namespace cpfm::app {
 namespace {
 
@@ -17,7 +19,7 @@ std::size_t display_width(const std::string& text) {
 }  // namespace
 
 struct Comparison::Column {
-  const char *key, *name;
+  std::string key, name;
   enum Aim { kLess, kMore, kNominal } aim;
   std::vector<std::size_t> best = {}, second = {};  // rows; several where they read alike
 
@@ -29,16 +31,31 @@ struct Comparison::Column {
 void Comparison::add(std::string method, const Json& figures) { rows_.push_back({std::move(method), figures}); }
 
 std::vector<Comparison::Column> Comparison::columns() const {
-  std::vector<Column> found;
-  for (const Column& known :
-       {Column{"w2_gaussian", "W₂² to Gaussian", Column::kLess}, Column{"w2_entropic", "entropic", Column::kLess},
-        Column{"w2_divergence", "debiased", Column::kLess}, Column{"gwot", "GWOT", Column::kLess},
-        Column{"gwot_share", "of shuffled", Column::kLess}, Column{"label_kept", "label kept", Column::kMore},
-        Column{"label_kept_1nn", "by 1-NN", Column::kMore}, Column{"knn_label", "label on map", Column::kMore},
-        Column{"trustworthiness", "trust", Column::kMore}, Column{"continuity", "continuity", Column::kMore},
-        Column{"mse", "squared error", Column::kLess}, Column{"lpips", "LPIPS", Column::kLess},
-        Column{"frechet", "Fréchet", Column::kLess}, Column{"coverage_50", "covered, of 50 %", Column::kNominal},
-        Column{"coverage_90", "covered, of 90 %", Column::kNominal}}) {
+  std::vector<Column> found, all{Column{"w2_gaussian", "W₂² to Gaussian", Column::kLess},
+                                 Column{"w2_entropic", "entropic", Column::kLess},
+                                 Column{"w2_divergence", "debiased", Column::kLess},
+                                 Column{"gwot", "GWOT", Column::kLess},
+                                 Column{"gwot_share", "of shuffled", Column::kLess},
+                                 Column{"label_kept", "label kept", Column::kMore},
+                                 Column{"label_kept_1nn", "by 1-NN", Column::kMore},
+                                 Column{"knn_label", "label on map", Column::kMore},
+                                 Column{"trustworthiness", "trust", Column::kMore},
+                                 Column{"continuity", "continuity", Column::kMore},
+                                 Column{"mse", "squared error", Column::kLess},
+                                 Column{"lpips", "LPIPS", Column::kLess},
+                                 Column{"frechet", "Fréchet", Column::kLess},
+                                 Column{"coverage_50", "covered, of 50 %", Column::kNominal},
+                                 Column{"coverage_90", "covered, of 90 %", Column::kNominal}};
+  for (const Row& row : rows_) {
+    for (const auto& [key, figure] : row.figures.items()) {
+      const bool known =
+          std::any_of(all.begin(), all.end(), [&, name = key](const Column& c) { return c.key == name; });
+      if (key.starts_with("knn_r2.") && !known)
+        all.push_back(
+            {key, fmt::format("R² of {} on map", printable(figure.value("property", ""), 40)), Column::kMore});
+    }
+  }
+  for (const Column& known : all) {
     std::vector<std::size_t> order;
     for (std::size_t i = 0; i < rows_.size(); ++i) {
       if (rows_[i].figures.contains(known.key)) order.push_back(i);

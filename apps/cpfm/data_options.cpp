@@ -206,6 +206,7 @@ Dataset DataOptions::load(const Context& context, Standardizer* applied) {
     scale = Standardizer::fit(data, mode);
     if (part == "test") data = std::move(test);
   }
+  if (data.image && mode != Standardize::kNone) data.file_range = picture_range(data);
   scale.apply(data.samples.view());
   if (applied != nullptr) *applied = scale;
   if (mode == Standardize::kImage)

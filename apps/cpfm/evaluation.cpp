@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
 
@@ -16,6 +17,7 @@
 #include "cpfm/kernel.hpp"
 #include "cpfm/metric.hpp"
 #include "cpfm/random.hpp"
+#include "cuda/memory.hpp"
 #include "fit.hpp"
 #include "flow_library.hpp"
 #include "map_view.hpp"
@@ -25,16 +27,23 @@ namespace cpfm::app {
 namespace {
 
 constexpr std::uint32_t kSubsetStream = 0x6e656967, kShuffleStream = 0x73687566;  // "neig", "shuf"
-constexpr std::uint32_t kRunStream = 0x72756e73, kCoverStream = 0x636f7665;       // "runs", "cove"
+constexpr std::uint32_t kPartStream = 0x73616d65;                                 // "same"
+constexpr std::uint32_t kRunStream = 0x72756e73;                                  // "runs"
 
 // Values of figures over runs, by name.
 class Figures {
  public:
   void add(const std::string& name, double value) { values_[name].push_back(value); }
+  void forget(const std::string& name) { values_.erase(name); }
   // {mean, sd (null of a single run), runs} and what is told besides; nothing where there was no such figure.
   void tell(Json& result, const std::string& name, const Json& besides = Json::object()) const {
     const auto found = values_.find(name);
     if (found == values_.end()) return;
+    const auto finite = [](double value) { return std::isfinite(value); };
+    if (!std::all_of(found->second.begin(), found->second.end(), finite)) {
+      log().warn("{} is not finite, and is left out", name);
+      return;
+    }
     const Repeated figure = repeated(found->second);
     result[name] = {
         {"mean", figure.mean}, {"sd", figure.sd ? Json(*figure.sd) : Json()}, {"runs", figure.values.size()}};
@@ -97,14 +106,14 @@ struct Judge {
   std::vector<std::int32_t> wanted;
   double network_accuracy = 0, nearest_accuracy = 0;
 
-  Judge(Dataset originals, const Dataset& judged, const std::string& device, const Context& context, Progress* progress)
+  Judge(Dataset originals, const Dataset& judged, ClassifierOptions options, Progress* progress)
       : data(std::move(originals)) {
     if (classes_of(judged).empty())
       throw Error("--judge", fmt::format("{} has no labels", judged.source), "labels are what it judges");
     if (classes_of(data).empty())
       throw Error("--judge", fmt::format("{} has no labels", data.source), "labels are what it learns");
     wanted = known_classes(judged, data);
-    network = flow_library().train_classifier(data, {.seed = context.seed, .device = device}, progress);
+    network = flow_library().train_classifier(data, options, progress);
     network_accuracy = agreement(network->predict(judged.samples.view()), wanted);
     nearest_accuracy = agreement(nearest(judged.samples.view()), wanted);
   }
@@ -116,6 +125,8 @@ struct Judge {
 // What a judge of a test part may see: the rest of the same samples, or all of other data.
 Dataset originals_of(const std::string& source, DataOptions options, const ModelFacts& facts, const Context& context) {
   const bool same = source == options.source;
+  if (same && options.part != "test")
+    log().warn("--judge: {} is what is measured, too, and the judge knows it; --part test keeps them apart", source);
   options.part = options.part == "test" && same ? "train" : "all";
   options.source = source;
   if (!same) options.read.limit.reset(), options.sample = 0;
@@ -143,26 +154,6 @@ std::unique_ptr<PictureFeatures> open_features(const std::string& spec, const st
                              : flow_library().load_squeezenet(file, device);
 }
 
-// Whether the two ways agree: a sample for each of some places, and how dense its own place is under p(y | x) among
-// draws from it.
-void measure_coverage(FlowModel& model, const FloatMatrix& y, SampleOptions options, Figures& figures) {
-  constexpr std::size_t kDraws = 49;  // with which both levels can be met exactly
-  static constexpr double kLevels[] = {0.5, 0.9};
-  const std::size_t n = y.rows();
-  const MatrixView<const float> places = y.view();
-  const FloatMatrix x = model.generate(places, options);
-  options.seed = Rng(options.seed, kCoverStream).bits64();  // not the noise that made the places
-  const FloatMatrix draws = model.embed(x.view(), kDraws, options);
-  FloatMatrix repeated_x(n * kDraws, x.cols());
-  for (std::size_t k = 0; k < n * kDraws; ++k)
-    std::copy_n(x.row(k / kDraws).data(), x.cols(), repeated_x.row(k).data());
-  const std::vector<double> own = model.log_density(x.view(), places, options);
-  const std::vector<double> theirs = model.log_density(repeated_x.view(), draws.view(), options);
-  const std::vector<double> inside = coverage(own, {theirs.data(), n, kDraws}, kLevels);
-  figures.add("coverage_50", inside[0]);
-  figures.add("coverage_90", inside[1]);
-}
-
 }  // namespace
 
 void EvaluationArguments::add_to(CLI::App& command, bool with_kernel) {
@@ -173,6 +164,10 @@ void EvaluationArguments::add_to(CLI::App& command, bool with_kernel) {
   command.add_option("--runs", runs, "Repetitions, each with noise of its own")
       ->transform(whole_number(1, 1000))
       ->type_name("R")
+      ->capture_default_str();
+  command.add_option("--run-samples", run_samples, "Samples of a run, drawn at random for each; 0: all")
+      ->transform(whole_number(0, 1000000000))
+      ->type_name("N")
       ->capture_default_str();
   command.add_option("--gaussian-points", gaussian_points, "N of the distance to the Gaussian")
       ->transform(whole_number(2, 5000))
@@ -194,6 +189,16 @@ void EvaluationArguments::add_to(CLI::App& command, bool with_kernel) {
       ->option_text("SPEC");
 }
 
+// What one run measures: some of the samples, or all, with all that belongs to them.
+struct Part {
+  Dataset data, shown;               // as they are, and on the scale that the methods saw
+  std::unique_ptr<Kernel> kernel;    // of `shown`
+  FloatMatrix seen;                  // features of the originals
+  std::vector<std::int32_t> wanted;  // for the judge
+  std::vector<std::size_t> rows;     // for figures whose time grows with their square
+  FloatMatrix x_rows;
+};
+
 struct Evaluation::Impl {
   const Dataset& data;
   const ModelFacts facts;  // of the data
@@ -202,15 +207,12 @@ struct Evaluation::Impl {
   const Context& context;
   std::unique_ptr<Progress> progress;
   const Device device;  // of what is not the model's
-  std::optional<EntropicFloor> entropic_floor;
-  std::unique_ptr<Kernel> kernel;
+  std::optional<EntropicGaussianDistance> entropic_known;
+  std::optional<GaussianDistance> gaussian_known;
   std::unique_ptr<PerceptualDistance> perceptual;
   std::unique_ptr<PictureFeatures> looking;
-  Dataset shown;     // the data on the scale that the methods saw
-  FloatMatrix seen;  // features of the originals
   std::optional<Judge> judge;
-  std::vector<std::size_t> rows;  // for figures whose time grows with their square
-  FloatMatrix x_rows;
+  Part all;
 
   Impl(const Dataset& of, const ModelFacts& of_data, const EvaluationArguments& arguments,
        const DataOptions& data_options, const SampleArguments& sampling, const Context& shared, FittedTo fitted_to)
@@ -222,6 +224,7 @@ struct Evaluation::Impl {
         progress(shared.progress()),
         device(coupling_device(sampling.device)) {
     if (data.size() < 2) throw Error(data.source, "has one sample", "metrics need at least two");
+    if (o.run_samples == 1) throw Error("--run-samples", "1 is too few", "metrics need at least two");
     const bool by_file = !o.features.empty() && o.features != "classifier";
     if ((!o.lpips.empty() || by_file) && !facts.image)
       throw Error(o.lpips.empty() ? "--features" : "--lpips", "is for pictures, and these samples are vectors");
@@ -229,24 +232,67 @@ struct Evaluation::Impl {
     if (o.features == "classifier" && !judged)
       throw Error("--features", "there is no classifier", "--judge DATA names what to train one on");
     // Likeness and neighbours are those that the methods were shown.
-    std::vector<std::size_t> all(data.size());
-    std::iota(all.begin(), all.end(), std::size_t{0});
-    shown = select(data, all);
-    fitted_to.scale.apply(shown.samples.view());
-    kernel = make_kernel(o.kernel.empty() ? default_kernel(shown) : o.kernel, shown, progress.get());
+    std::vector<std::size_t> every(data.size());
+    std::iota(every.begin(), every.end(), std::size_t{0});
+    all.shown = select(data, every);
+    fitted_to.scale.apply(all.shown.samples.view());
+    all.kernel = make_kernel(o.kernel.empty() ? default_kernel(all.shown) : o.kernel, all.shown, progress.get());
+    if (in_parts() && !all.kernel->extends())
+      throw Error("--run-samples", fmt::format("{} is of all samples alone", all.kernel->expression()), "leave it out");
     if (!o.lpips.empty()) perceptual = flow_library().load_lpips(o.lpips, sample.device);
     if (by_file) looking = open_features(o.features, sample.device);
     if (judged) {
+      if (!fitted_to.keep_judge.empty()) make_run_folder(fitted_to.keep_judge.parent_path());
       judge.emplace(fitted_to.originals ? std::move(*fitted_to.originals)
                                         : originals_of(o.judge_data, data_options, facts, context),
-                    data, sample.device, context, progress.get());
+                    data,
+                    ClassifierOptions{.seed = context.seed, .device = sample.device, .keep = fitted_to.keep_judge},
+                    progress.get());
+      all.wanted = judge->wanted;
     }
-    if (has_features()) seen = features_of(data.samples);
-    rows = subset(data.size(), context.seed);
-    x_rows = take_rows(shown.samples.view(), rows);
-    if (!can_rank()) {
+    if (has_features()) all.seen = features_of(data.samples);
+    all.data = select(data, every);
+    rank_some(all, context.seed);
+    if (!can_rank(all)) {
       log().warn("trustworthiness of {} neighbours needs more than {} samples, and there are {}", o.neighbours,
-                 2 * o.neighbours, rows.size());
+                 2 * o.neighbours, all.rows.size());
+    }
+    if (const std::size_t n = run_size(); has_features() && n <= all.seen.cols()) {
+      log().warn(
+          "a Fréchet distance by {} features is of a singular covariance with {} samples; more than {} are needed "
+          "for one that is not",
+          all.seen.cols(), n, all.seen.cols());
+    }
+  }
+  std::size_t run_size() const { return in_parts() ? o.run_samples : data.size(); }
+  bool in_parts() const { return o.run_samples > 0 && o.run_samples < data.size(); }
+  static void rank_some(Part& part, std::uint64_t seed) {
+    part.rows = subset(part.data.size(), seed);
+    part.x_rows = take_rows(part.shown.samples.view(), part.rows);
+  }
+  // The samples of a run, by the seed of its noise.
+  Part some(std::uint64_t seed) const {
+    std::vector<std::size_t> rows = permutation(data.size(), seed, kPartStream);
+    rows.resize(o.run_samples);
+    std::sort(rows.begin(), rows.end());
+    Part part;
+    part.data = select(data, rows);
+    part.shown = select(all.shown, rows);
+    part.kernel = make_kernel(all.kernel->expression(), part.shown);  // its widths are those of all samples
+    if (all.seen.size() > 0) part.seen = take_rows(all.seen.view(), rows);
+    for (const std::size_t row : all.wanted.empty() ? std::vector<std::size_t>{} : rows)
+      part.wanted.push_back(all.wanted[row]);
+    rank_some(part, seed);
+    return part;
+  }
+  // work(device), on the CPU where the device has no room beside the networks.
+  template <class Work>
+  auto on_device(const Work& work) const {
+    try {
+      return work(device);
+    } catch (const OutOfDeviceMemory& error) {
+      log().warn("computed on the CPU: {}", error.problem());
+      return work(Device{});
     }
   }
   // Of the Fréchet distance: those asked for, else the judge's.
@@ -255,11 +301,13 @@ struct Evaluation::Impl {
     return looking ? looking->features(pictures(samples), progress.get()) : judge->network->features(samples.view());
   }
   std::string features_name() const { return looking ? looking->name() : "classifier"; }
-  bool can_rank() const { return rows.size() > 2 * o.neighbours; }
+  bool can_rank(const Part& part) const { return part.rows.size() > 2 * o.neighbours; }
   Pictures pictures(const FloatMatrix& samples) const {
-    return {samples.view(), *facts.image, facts.value_range.value_or(std::array<float, 2>{0, 255})};
+    return {samples.view(), *facts.image, facts.value_range.value_or(picture_range(data))};
   }
   Json measure(FlowModel& model);
+  std::optional<GaussianDistance> measure_entropic(const FloatMatrix& y, std::uint64_t seed, Figures& figures,
+                                                   bool& failed);
 };
 
 Evaluation::Evaluation(const Dataset& data, const ModelFacts& facts, const EvaluationArguments& arguments,
@@ -275,6 +323,29 @@ bool can_judge(const Dataset& originals, const Dataset& data) {
 bool has_coverage(const ModelFacts& facts) { return facts.method == "cpfm" || facts.method == "infodiffusion"; }
 Json Evaluation::measure(FlowModel& model) { return impl_->measure(model); }
 
+// One run of the distance as the paper has it, and the exact one of the same samples, where there are not too many. The
+// first run that a map far from any Gaussian does not allow ends it for all of them.
+std::optional<GaussianDistance> Evaluation::Impl::measure_entropic(const FloatMatrix& y, std::uint64_t seed,
+                                                                   Figures& figures, bool& failed) {
+  try {
+    const EntropicGaussianDistance found = on_device([&](Device where) {
+      return entropic_to_gaussian(y.view(), o.gaussian_points, seed, kEntropicEpsilon, {.device = where},
+                                  entropic_known ? &*entropic_known : nullptr);
+    });
+    entropic_known = found;
+    figures.add("w2_entropic", found.value.objective);
+    figures.add("w2_divergence", found.value.divergence);
+    return found.exact;
+  } catch (const Error& error) {
+    if (error.where() != "epsilon") throw;
+    log().warn("no entropic distance: {}", error.problem());
+    failed = true;
+    figures.forget("w2_entropic");
+    figures.forget("w2_divergence");
+    return std::nullopt;
+  }
+}
+
 Json Evaluation::Impl::measure(FlowModel& model) {
   const ModelFacts& made = model.facts();
   // Other methods have no say in the law of their map, and are measured by the usual one.
@@ -283,67 +354,74 @@ Json Evaluation::Impl::measure(FlowModel& model) {
     throw Error("--entropic", fmt::format("the map is {}, not gaussian", printable(made.latent)));
 
   Figures figures;
-  Json gaussian, entropic;
+  Json gaussian;
   double gwot_random = 0;
   std::size_t label_neighbours = 0;
+  bool no_entropic = false;
   for (std::size_t r = 0; r < o.runs; ++r) {
     SampleOptions options = sample.resolve(context, progress.get());
     options.seed = Rng(context.seed, kRunStream, r).bits64();  // runs of no two seeds share their noise
-    const FloatMatrix y = model.embed(data.samples.view(), 1, options);
+    std::optional<Part> drawn;
+    if (in_parts()) drawn = some(options.seed);
+    const Part& part = drawn ? *drawn : all;
+    const FloatMatrix y = model.embed(part.data.samples.view(), 1, options);
     const FloatMatrix back = model.generate(y.view(), options);
-    figures.add("mse", mean_squared_error(data.samples.view(), back.view()));
-    if (const auto told = labels_told_by_neighbours(y, data)) {
+    for (const FloatMatrix* numbers : {&y, &back}) {
+      for (const float value : numbers->values()) {
+        if (!std::isfinite(value))
+          throw Error(made.method, "gives numbers that are not finite",
+                      "train it again, with a smaller --learning-rate");
+      }
+    }
+    figures.add("mse", mean_squared_error(part.data.samples.view(), back.view()));
+    if (const auto told = labels_told_by_neighbours(y, part.data)) {
       figures.add("knn_label", told->share);
       label_neighbours = told->k;
     }
-    for (const Property& property : data.properties) {
+    for (const Property& property : part.data.properties) {
       if (const auto share = told_by_neighbours(y, property)) figures.add("knn_r2." + property.name, *share);
     }
     if (judge) {
-      figures.add("label_kept", agreement(judge->network->predict(back.view()), judge->wanted));
-      figures.add("label_kept_1nn", agreement(judge->nearest(back.view()), judge->wanted));
+      figures.add("label_kept", agreement(judge->network->predict(back.view()), part.wanted));
+      figures.add("label_kept_1nn", agreement(judge->nearest(back.view()), part.wanted));
     }
     std::optional<GaussianDistance> distance;
-    if (o.entropic) {
-      try {
-        const EntropicGaussianDistance found =
-            entropic_to_gaussian(y.view(), o.gaussian_points, options.seed, kEntropicEpsilon, {.device = device},
-                                 entropic_floor ? &*entropic_floor : nullptr);
-        entropic_floor = found.floor;
-        distance = found.exact;  // of the same samples, where there are not too many
-        figures.add("w2_entropic", found.value.objective);
-        figures.add("w2_divergence", found.value.divergence);
-        entropic = {{"n", found.n}, {"epsilon", found.value.epsilon}};
-      } catch (const Error& error) {  // a map far from any Gaussian; the other figures stand
-        log().warn("no entropic distance: {}", error.problem());
-      }
-    }
+    if (o.entropic && !no_entropic) distance = measure_entropic(y, options.seed, figures, no_entropic);
     if (gaussian_map) {
-      if (!distance) distance = wasserstein2_to_gaussian(y.view(), o.gaussian_points, options.seed);
+      if (!distance)
+        distance = wasserstein2_to_gaussian(y.view(), o.gaussian_points, options.seed,
+                                            gaussian_known ? &*gaussian_known : nullptr);
+      gaussian_known = distance;
       figures.add("w2_gaussian", distance->value);
       gaussian = {{"n", distance->n}, {"epsilon", 0}, {"floor", distance->floor}};
     }
-    const double gwot = gwot_objective(*kernel, y.view(), progress.get(), device);
-    const std::vector<std::size_t> shuffled = permutation(y.rows(), options.seed, kShuffleStream);
-    const double of_shuffled = gwot_objective(*kernel, take_rows(y.view(), shuffled).view(), progress.get(), device);
+    const auto gwot_of = [&](const FloatMatrix& places) {
+      return on_device(
+          [&](Device where) { return gwot_objective(*part.kernel, places.view(), progress.get(), where); });
+    };
+    const double gwot = gwot_of(y);
+    const double of_shuffled = gwot_of(take_rows(y.view(), permutation(y.rows(), options.seed, kShuffleStream)));
     figures.add("gwot", gwot);
     if (of_shuffled > 0) figures.add("gwot_share", gwot / of_shuffled);
     if (r == 0) gwot_random = of_shuffled;
-    if (can_rank()) {
-      const FloatMatrix y_rows = take_rows(y.view(), rows);
-      figures.add("trustworthiness", trustworthiness(x_rows.view(), y_rows.view(), o.neighbours));
-      figures.add("continuity", continuity(x_rows.view(), y_rows.view(), o.neighbours));
+    if (can_rank(part)) {
+      const FloatMatrix y_rows = take_rows(y.view(), part.rows);
+      figures.add("trustworthiness", trustworthiness(part.x_rows.view(), y_rows.view(), o.neighbours));
+      figures.add("continuity", continuity(part.x_rows.view(), y_rows.view(), o.neighbours));
     }
     if (o.coverage && has_coverage(made)) {
       constexpr std::size_t kPlaces = 200;
-      std::vector<std::size_t> some = rows;  // in random order
-      some.resize(std::min(some.size(), kPlaces));
-      measure_coverage(model, take_rows(y.view(), some), options, figures);
+      static constexpr double kLevels[] = {0.5, 0.9};
+      std::vector<std::size_t> places = part.rows;  // in random order
+      places.resize(std::min(places.size(), kPlaces));
+      const std::vector<double> inside = model_coverage(model, take_rows(y.view(), places).view(), options, kLevels);
+      figures.add("coverage_50", inside[0]);
+      figures.add("coverage_90", inside[1]);
     }
     if (perceptual)
       figures.add("lpips",
-                  repeated(perceptual->distances(pictures(data.samples), pictures(back), progress.get())).mean);
-    if (has_features()) figures.add("frechet", frechet_distance(seen.view(), features_of(back).view()));
+                  repeated(perceptual->distances(pictures(part.data.samples), pictures(back), progress.get())).mean);
+    if (has_features()) figures.add("frechet", frechet_distance(part.seen.view(), features_of(back).view()));
   }
 
   Json result;
@@ -356,24 +434,22 @@ Json Evaluation::Impl::measure(FlowModel& model) {
   for (const Property& property : data.properties)
     figures.tell(result, "knn_r2." + property.name, {{"k", kPropertyNeighbours}, {"property", property.name}});
   figures.tell(result, "w2_gaussian", gaussian);
-  if (o.entropic) {
-    Json divergence = entropic;
-    if (entropic_floor) {
-      entropic["floor"] = entropic_floor->objective;
-      divergence["floor"] = entropic_floor->divergence;
-    }
-    figures.tell(result, "w2_entropic", entropic);
-    figures.tell(result, "w2_divergence", divergence);
+  if (o.entropic && !no_entropic) {
+    const auto besides = [&](double floor) {
+      return Json{{"n", entropic_known->n}, {"epsilon", entropic_known->value.epsilon}, {"floor", floor}};
+    };
+    figures.tell(result, "w2_entropic", besides(entropic_known->floor.objective));
+    figures.tell(result, "w2_divergence", besides(entropic_known->floor.divergence));
   }
-  figures.tell(result, "gwot", {{"kernel", kernel->expression()}, {"random", gwot_random}});
+  figures.tell(result, "gwot", {{"kernel", all.kernel->expression()}, {"random", gwot_random}});
   figures.tell(result, "gwot_share");
-  figures.tell(result, "trustworthiness", {{"k", o.neighbours}, {"n", rows.size()}});
-  figures.tell(result, "continuity", {{"k", o.neighbours}, {"n", rows.size()}});
+  figures.tell(result, "trustworthiness", {{"k", o.neighbours}, {"n", std::min(run_size(), all.rows.size())}});
+  figures.tell(result, "continuity", {{"k", o.neighbours}, {"n", std::min(run_size(), all.rows.size())}});
   figures.tell(result, "mse");
   figures.tell(result, "lpips", {{"network", "squeeze"}});
   if (has_features()) {
     figures.tell(result, "frechet",
-                 {{"features", features_name()}, {"is_fid", features_name() == "inception"}, {"n", data.size()}});
+                 {{"features", features_name()}, {"is_fid", features_name() == "inception"}, {"n", run_size()}});
   }
   figures.tell(result, "coverage_50", {{"nominal", 0.5}});
   figures.tell(result, "coverage_90", {{"nominal", 0.9}});

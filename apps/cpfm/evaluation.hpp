@@ -1,6 +1,7 @@
 // How good a model is on data it has not seen, by every metric that applies: what 'evaluate' prints.
 #pragma once
 
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,7 +12,7 @@ namespace cpfm::app {
 
 struct EvaluationArguments {
   std::string judge_data, kernel, lpips, features;
-  std::size_t runs = 3, gaussian_points = 2000, neighbours = 10;
+  std::size_t runs = 3, run_samples = 0, gaussian_points = 2000, neighbours = 10;
   bool entropic = false, coverage = false;
 
   // --kernel only where the command has none of its own.
@@ -21,6 +22,7 @@ struct EvaluationArguments {
 // What whoever fitted the models knows besides.
 struct FittedTo {
   std::optional<Dataset> originals = {};  // for a judge, in place of --judge
+  std::filesystem::path keep_judge = {};  // file of the judge, so that all are measured by the same
   Standardizer scale = {};                // of the data that the models were fitted to: that of kernel and neighbours
 };
 

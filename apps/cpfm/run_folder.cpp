@@ -117,19 +117,7 @@ ModelFacts facts_of(const Run& run, const Standardizer& scale) {
   } else if (run.options.method == "vae" || run.options.method == "infodiffusion") {
     facts.latent = "gaussian";  // the prior
   }
-  if (run.data.value_range) {
-    facts.value_range = run.data.value_range;
-  } else if (run.data.image) {
-    const auto values = run.data.samples.values();
-    const auto [low, high] = std::minmax_element(values.begin(), values.end());
-    facts.value_range = {*low, *high};
-  }
-  if (facts.value_range && run.applied.mode != Standardize::kNone) {  // back to the units of the file
-    for (float& value : *facts.value_range) {
-      const std::vector<float>&shift = run.applied.shift, &by = run.applied.scale;
-      if (shift.size() == 1) value = value * by[0] + shift[0];
-    }
-  }
+  if (run.data.image) facts.value_range = picture_range(run.data);
   facts.standardizer = compose(run.applied, scale);
   facts.data_scale = run.applied;
   if (run.data.labels) facts.label_names = run.data.labels->names;

@@ -218,7 +218,7 @@ TrainOptions TrainArguments::resolve(const Context& context, const Dataset& data
   return resolved;
 }
 
-void SampleArguments::add_to(CLI::App& command) {
+void SampleArguments::add_to(CLI::App& command, bool generates) {
   const char* group = "Sampling";
   command.add_option("--method", options.method, "Solver of the flow")
       ->check(one_of({"euler", "midpoint", "heun", "rk4", "dopri5"}))
@@ -252,6 +252,12 @@ void SampleArguments::add_to(CLI::App& command) {
       ->group(group);
   command.add_option("--device", device, "auto, cpu, cuda or cuda:N")
       ->option_text("DEVICE=auto")
+      ->capture_default_str()
+      ->group(group);
+  if (!generates) return;
+  command.add_option("--precision", options.precision, "Of what is generated; auto: bfloat16 on a GPU")
+      ->check(one_of({"auto", "float32", "bfloat16"}))
+      ->option_text("auto|float32|bfloat16=auto")
       ->capture_default_str()
       ->group(group);
 }

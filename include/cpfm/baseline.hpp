@@ -15,7 +15,7 @@ namespace cpfm {
 
 struct KernelPcaOptions {
   std::size_t dim = 2;  // of the embedding; from 1 to less than the number of rows
-  // Random Fourier features D; 0: twice the columns of the data, from 256 to 8192. With fewer than columns there are
+  // Random Fourier features D; 0: twice the columns of the data, from 256 to 4096. With fewer than columns there are
   // directions of the data that generate() never reaches.
   std::size_t frequencies = 0;
   // Width of the kernel exp(-|x - x'|² / (2 sigma²)), in units of the data; 0: such that 99 % of all angles are within

@@ -45,6 +45,8 @@ struct Dataset {
   std::optional<ImageShape> image;
   // What black and white are for images, where the file format says so (0 and 255 for 8-bit pictures).
   std::optional<std::array<float, 2>> value_range;
+  // Black and white as they were in the file, where the samples have been standardized since.
+  std::optional<std::array<float, 2>> file_range;
   std::optional<Labels> labels;
   std::vector<Property> properties;
   std::vector<std::string> sample_names;   // empty, or one per row
@@ -90,6 +92,9 @@ struct ReadOptions {
 // Reads `source`: a path (the format is found by content, then by extension), "-" for CSV on stdin, or "digits". Throws
 // cpfm::Error for anything that is not n ≥ fewest rows of d ≥ 1 finite numbers with matching labels and properties.
 Dataset read_dataset(const std::string& source, const ReadOptions& options = {});
+
+// Black and white of pictures in the units of their file: what the format says, else the least and the largest value.
+std::array<float, 2> picture_range(const Dataset& data);
 
 // Throws cpfm::Error where a value is NaN or infinite (names row and column) or where counts disagree.
 void validate(const Dataset& data);

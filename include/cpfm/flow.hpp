@@ -118,7 +118,9 @@ struct SampleOptions {
   std::string grid = "uniform";     // times of the steps: uniform, quadratic (finer towards the data)
   double tolerance = 1e-4;          // of dopri5, relative and absolute
   double temperature = 1;           // scales the noise: below 1 samples are more typical, at 0 there is one per input
-  std::size_t batch = 0;            // 0: chosen by memory
+  // Of what is generated: auto (bfloat16 on a GPU), float32, bfloat16. Places and densities are always of float32.
+  std::string precision = "auto";
+  std::size_t batch = 0;  // 0: chosen by memory
   std::uint64_t seed = 1;
   Progress* progress = nullptr;
 };
@@ -172,6 +174,9 @@ struct ClassifierOptions {
   int epochs = 6;
   std::uint64_t seed = 1;
   std::string device = "auto";
+  // A file that keeps it: read where it is there and was made of the same data and options, else written. Two trainings
+  // on a GPU end in two networks.
+  std::filesystem::path keep = {};
 };
 class Classifier {
  public:

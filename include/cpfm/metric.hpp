@@ -16,6 +16,8 @@
 namespace cpfm {
 
 class Kernel;
+class FlowModel;
+struct SampleOptions;
 
 // One number measured in several independent runs, as the tables of the paper have it.
 struct Repeated {
@@ -48,7 +50,9 @@ inline constexpr std::size_t kFloorPairs = 8;
 
 // Takes min(n, rows) random rows of `y`, without repetition. `y` has at least one row and column of finite numbers,
 // n ≥ 1, else cpfm::Error. Solves 1 + kFloorPairs assignment problems, on all threads; depends on (y, n, seed) alone.
-GaussianDistance wasserstein2_to_gaussian(MatrixView<const float> y, std::size_t n, std::uint64_t seed);
+// Where several maps are measured, the floor of an earlier result, of as many points, need not be found again.
+GaussianDistance wasserstein2_to_gaussian(MatrixView<const float> y, std::size_t n, std::uint64_t seed,
+                                          const GaussianDistance* known = nullptr);
 
 // Entropic transport, the paper's way of measuring the distance of two point sets. Its numbers depend on ε: they are
 // worth nothing without it.
@@ -96,11 +100,10 @@ inline constexpr std::size_t kMostExact = 4000;
 
 // Conditions are those of wasserstein2_to_gaussian() and entropic_distance(). Depends on (y, n, seed, ε) and the
 // options alone. The divergence is the number to compare across embeddings; the objective is there because the paper
-// has it. Where several maps are measured, a floor that is known already, of min(n, rows) points, need not be found
-// again.
+// has it. Where several maps are measured, the floors of an earlier result, of as many points, need not be found again.
 EntropicGaussianDistance entropic_to_gaussian(MatrixView<const float> y, std::size_t n, std::uint64_t seed,
                                               double epsilon = kEntropicEpsilon, const EntropicOptions& options = {},
-                                              const EntropicFloor* known_floor = nullptr);
+                                              const EntropicGaussianDistance* known = nullptr);
 
 // The generalized Gromov–Wasserstein objective of an embedding whose row i belongs to sample i of the kernel:
 // (1/n²) Σ_ij K(i, j) |y_i - y_j|², in one streaming pass over K. cpfm::Error where `y` has fewer than two rows,
@@ -130,6 +133,14 @@ double continuity(MatrixView<const float> x, MatrixView<const float> y, std::siz
 // them NaN, and every level is in (0, 1).
 std::vector<double> coverage(std::span<const double> places, MatrixView<const double> draws,
                              std::span<const double> levels);
+// Whether the two ways of a model belong to one joint law: a sample from p(x|y) for each of the `places`, which follow
+// the law of the model's map, and the coverage of the place by kCoverageDraws draws from p(y|x). Less than the level
+// where p(y|x) is too sure or p(x|y) does not keep to its place. The draws have noise of their own, which options.seed
+// decides too; they are of the law whose densities are compared at temperature 1 only. Conditions are those of
+// coverage() and of the model, which needs densities.
+std::vector<double> model_coverage(FlowModel& model, MatrixView<const float> places, const SampleOptions& options,
+                                   std::span<const double> levels);
+inline constexpr std::size_t kCoverageDraws = 49;  // levels that are whole fiftieths can be met exactly
 
 // For every row of `queries` the mean of `values` over the k nearest rows of `reference`; with `leave_one_out` the
 // queries are the reference itself, and no row counts for itself. `values` has one entry per row of the reference, k is

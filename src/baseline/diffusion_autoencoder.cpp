@@ -27,23 +27,6 @@ Level level(const torch::Tensor& t, std::int64_t dimensions) {
   return {log_alpha.exp().view(sizes), (-torch::expm1(2 * log_alpha)).sqrt().view(sizes)};
 }
 
-// Squared maximum mean discrepancy between two sets of n points, without the pairs of a point with itself, under
-// inverse multiquadrics of several widths.
-torch::Tensor discrepancy(const torch::Tensor& a, const torch::Tensor& b) {
-  const auto n = static_cast<double>(a.size(0));
-  const auto distances = [](const torch::Tensor& p, const torch::Tensor& q) {
-    return (p.unsqueeze(1) - q.unsqueeze(0)).square().sum(2);
-  };
-  const torch::Tensor aa = distances(a, a), bb = distances(b, b), ab = distances(a, b);
-  torch::Tensor sum = torch::zeros({}, a.options());
-  for (const double scale : {0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0}) {
-    const double c = 2 * static_cast<double>(a.size(1)) * scale;
-    const auto kernel = [&](const torch::Tensor& d) { return c / (c + d); };
-    sum = sum + ((kernel(aa).sum() - n) + (kernel(bb).sum() - n)) / (n * (n - 1)) - 2 * kernel(ab).mean();
-  }
-  return sum;
-}
-
 class DiffusionAutoencoder final : public Learner {
  public:
   DiffusionAutoencoder(const TrainOptions& options, const DriftShape& shape)

@@ -22,7 +22,7 @@ using Matrix = Eigen::MatrixXd;
 using Vector = Eigen::VectorXd;
 using FloatRows = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
-constexpr std::size_t kFewestFrequencies = 256, kMostFrequencies = 8192;
+constexpr std::size_t kFewestFrequencies = 256, kMostFrequencies = 4096;
 constexpr std::size_t kAngleRows = 1000;  // whose angles determine sigma
 constexpr double kInvertible = 0.99;      // share of angles within ±π/2
 constexpr double kRidge = 1e-8;
@@ -62,9 +62,14 @@ Matrix centred(MatrixView<const float> x, std::span<const std::size_t> rows, con
 // The 99 % quantile of all |<w, x - mean>| of some rows, w of unit variance, becomes π/2.
 double choose_sigma(MatrixView<const float> x, std::span<const std::size_t> rows, const Vector& mean,
                     const Matrix& frequencies) {
-  const Matrix angles = centred(x, rows.first(std::min(rows.size(), kAngleRows)), mean) * frequencies.transpose();
-  std::vector<double> sizes(static_cast<std::size_t>(angles.size()));
-  for (std::size_t k = 0; k < sizes.size(); ++k) sizes[k] = std::abs(angles.data()[k]);
+  constexpr std::size_t kRows = 32;
+  const std::size_t used = std::min(rows.size(), kAngleRows), width = static_cast<std::size_t>(frequencies.rows());
+  std::vector<double> sizes(used * width);
+  parallel_for(used, kRows, [&](std::size_t begin, std::size_t end) {
+    check_interrupt();
+    const Matrix angles = frequencies * centred(x, rows.subspan(begin, end - begin), mean).transpose();
+    for (std::size_t k = 0; k < (end - begin) * width; ++k) sizes[begin * width + k] = std::abs(angles.data()[k]);
+  });
   const auto at = static_cast<std::ptrdiff_t>(kInvertible * static_cast<double>(sizes.size() - 1));
   std::nth_element(sizes.begin(), sizes.begin() + at, sizes.end());
   return sizes[static_cast<std::size_t>(at)] / kHalfPi;

@@ -26,6 +26,21 @@ torch::Tensor Posterior::log_density(const torch::Tensor& y) const {
   return -0.5 * ((y - mean).square() / log_variance.exp() + log_variance + kLogTwoPi).sum(1);
 }
 
+torch::Tensor discrepancy(const torch::Tensor& a, const torch::Tensor& b) {
+  const auto n = static_cast<double>(a.size(0));
+  const auto distances = [](const torch::Tensor& p, const torch::Tensor& q) {
+    return (p.unsqueeze(1) - q.unsqueeze(0)).square().sum(2);
+  };
+  const torch::Tensor aa = distances(a, a), bb = distances(b, b), ab = distances(a, b);
+  torch::Tensor sum = torch::zeros({}, a.options());
+  for (const double scale : {0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0}) {
+    const double c = 2 * static_cast<double>(a.size(1)) * scale;
+    const auto kernel = [&](const torch::Tensor& d) { return c / (c + d); };
+    sum = sum + ((kernel(aa).sum() - n) + (kernel(bb).sum() - n)) / (n * (n - 1)) - 2 * kernel(ab).mean();
+  }
+  return sum;
+}
+
 LatentNetwork::LatentNetwork(const NetworkOptions& given, const DriftShape& shape, std::int64_t outputs, bool canvas) {
   const NetworkOptions options = latent_network_options(given);
   condition_ = register_module("condition", make_conditioning(options, shape));

@@ -42,6 +42,10 @@ struct Posterior {
   torch::Tensor log_density(const torch::Tensor& y) const;
 };
 
+// Squared maximum mean discrepancy between two sets of n ≥ 2 points, without the pairs of a point with itself, under
+// inverse multiquadrics of several widths: 0 on average, and at times below it, where both are of one law.
+torch::Tensor discrepancy(const torch::Tensor& a, const torch::Tensor& b);
+
 // Options for such a network: places on the map enter as they are. A place that is being learned is pulled this way and
 // that by features of high frequency.
 NetworkOptions latent_network_options(NetworkOptions options);

@@ -78,6 +78,7 @@ Dataset select(const Dataset& data, const std::vector<std::size_t>& rows) {
   out.dtype = data.dtype;
   out.image = data.image;
   out.value_range = data.value_range;
+  out.file_range = data.file_range;
   out.feature_names = data.feature_names;
   out.labels = data.labels;
   out.properties = data.properties;

@@ -41,6 +41,10 @@ std::array<float, 2> observed_range(const Dataset& data) {
 
 }  // namespace
 
+std::array<float, 2> picture_range(const Dataset& data) {
+  return data.file_range ? *data.file_range : data.value_range ? *data.value_range : observed_range(data);
+}
+
 Standardize parse_standardize(const std::string& name) {
   std::vector<std::string> names;
   for (const auto& [known, mode] : kModes) {

@@ -9,13 +9,16 @@
 #include "cpfm/error.hpp"
 #include "cpfm/flow.hpp"
 #include "cpfm/interrupt.hpp"
+#include "cpfm/model.hpp"
 #include "cpfm/random.hpp"
 #include "flow/device.hpp"
+#include "flow/tensor_bytes.hpp"
 
 namespace cpfm {
 namespace {
 
 constexpr std::uint32_t kOrderStream = 0x6a756467;  // "judg"
+constexpr const char* kKind = "classifier";
 
 struct PictureNetImpl : torch::nn::Module {
   PictureNetImpl(const ImageShape& shape, std::int64_t classes) {
@@ -71,8 +74,14 @@ class TorchClassifier final : public Classifier {
       picture_ = PictureNet(*image_, classes_);
     else
       vector_ = VectorNet(static_cast<std::int64_t>(dim_), classes_);
+    const std::string key = fmt::format("{:016x} {} {}", fingerprint(data), options.epochs, options.seed);
+    if (!options.keep.empty() && load(options.keep, key)) {
+      module().to(device_);
+      return;
+    }
     module().to(device_);
     train(data, options, progress);
+    if (!options.keep.empty()) save(options.keep, key);
   }
 
   std::vector<std::int32_t> predict(MatrixView<const float> samples) override {
@@ -124,6 +133,37 @@ class TorchClassifier final : public Classifier {
     else
       shape.push_back(static_cast<std::int64_t>(dim_));
     return torch::from_blob(taken.data(), shape).clone().to(device_);
+  }
+
+  void save(const std::filesystem::path& file, const std::string& key) {
+    TensorFileWriter writer;
+    writer.set_metadata("cpfm.kind", kKind);
+    writer.set_metadata("made_of", key);
+    std::vector<torch::Tensor> alive;
+    for (const auto& item : module().named_parameters()) {
+      alive.push_back(item.value().detach().to(torch::kCPU).contiguous());
+      add_tensor(writer, item.key(), alive.back());
+    }
+    writer.save(file);
+  }
+  // Whether it is there, whole, and was made of the same.
+  bool load(const std::filesystem::path& path, const std::string& key) {
+    std::error_code ignored;
+    if (!std::filesystem::exists(path, ignored)) return false;
+    try {
+      const TensorFile file = TensorFile::open(path);
+      if (file.metadata("cpfm.kind") != kKind || file.metadata("made_of") != key) return false;
+      torch::NoGradGuard no_grad;
+      std::vector<std::pair<torch::Tensor, torch::Tensor>> weights;
+      for (auto& item : module().named_parameters()) {
+        weights.emplace_back(item.value(), from_tensor_view(file.tensor(item.key())));
+        if (weights.back().first.sizes() != weights.back().second.sizes()) return false;
+      }
+      for (auto& [to, from] : weights) to.copy_(from);
+      return true;
+    } catch (const Error&) {  // a damaged one is made again
+      return false;
+    }
   }
 
   void train(const Dataset& data, const ClassifierOptions& options, Progress* progress) {

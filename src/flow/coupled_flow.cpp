@@ -52,7 +52,7 @@ class CoupledFlow final : public Learner {
 
   torch::Tensor generate(const torch::Tensor& y, const torch::Tensor& noise, const OdeOptions& ode) override {
     const VectorField field = [&](const torch::Tensor& z, const torch::Tensor& t, const torch::Tensor& rows) {
-      return drift_->drift_x(z, pick(y, rows), t);
+      return drift_->drift_x(z, pick(y, rows), t).to(z.scalar_type());
     };
     return integrate(field, noise, ode);
   }

@@ -67,6 +67,16 @@ void write_model(const std::filesystem::path& file, const ModelFacts& facts, con
   writer.save(file);
 }
 
+std::unique_ptr<Learner> make_learner(const ModelFacts& facts) {
+  TrainOptions options;
+  options.method = facts.method;
+  options.network = facts.network;
+  options.interpolant = "linear";  // how it was trained does not matter any more
+  const DriftShape shape = drift_shape(facts);
+  check_learner(options, shape);
+  return make_learner(options, shape);
+}
+
 LoadedModel read_model(const std::filesystem::path& path) {
   const TensorFile file = open_tensors(path);
   const auto kind = file.metadata().find("cpfm.kind");
@@ -79,14 +89,7 @@ LoadedModel read_model(const std::filesystem::path& path) {
   LoadedModel model;
   try {
     model.facts = facts_from_json(Json::parse(file.metadata("model")));
-    // A network far larger than the file cannot be its own.
-    TrainOptions options;
-    options.method = model.facts.method;
-    options.network = model.facts.network;
-    options.interpolant = "linear";  // how it was trained does not matter any more
-    const DriftShape shape = drift_shape(model.facts);
-    check_learner(options, shape);
-    model.learner = make_learner(options, shape);
+    model.learner = make_learner(model.facts);
     torch::nn::Module& module = model.learner->module();
     torch::NoGradGuard no_grad;
     for (auto& item : module.named_parameters()) load_tensor(file, "net." + item.key(), item.value());

@@ -25,6 +25,8 @@ struct LoadedModel {
   ModelFacts facts;
   std::unique_ptr<Learner> learner;  // float32, on the CPU
 };
+// The network of such a model, with weights yet to come; float32, on the CPU.
+std::unique_ptr<Learner> make_learner(const ModelFacts& facts);
 LoadedModel read_model(const std::filesystem::path& file);
 
 }  // namespace cpfm

@@ -28,20 +28,14 @@ class Weights {
   // Of this shape; kAny: any number but 0.
   static constexpr std::int64_t kAny = -1;
   torch::Tensor tensor(const std::string& name, const std::vector<std::int64_t>& shape) const {
-    if (file_.tensors().count(name) == 0) refuse(path_, fmt::format("there is no tensor '{}'", name));
-    const TensorView& found = file_.tensor(name);
-    const auto fits = [](std::uint64_t size, std::int64_t wanted) {
-      return wanted == kAny ? size > 0 : size == static_cast<std::uint64_t>(wanted);
-    };
-    if (!std::equal(found.shape.begin(), found.shape.end(), shape.begin(), shape.end(), fits)) {
-      std::vector<std::string> wanted;
-      for (const std::int64_t size : shape) wanted.push_back(size == kAny ? "any" : std::to_string(size));
-      refuse(path_, fmt::format("tensor '{}' is {}, not {}", name,
-                                found.shape.empty() ? "one number" : fmt::format("{}", fmt::join(found.shape, " x ")),
-                                fmt::join(wanted, " x ")));
-    }
-    return from_tensor_view(found).to(device_, torch::kFloat32);
+    return from_tensor_view(view(name, shape)).to(device_, torch::kFloat32);
   }
+  // Only that there is one of this shape; `why` ends the sentence where there is none.
+  void require(const std::string& name, const std::vector<std::int64_t>& shape, const std::string& why) const {
+    view(name, shape, ": " + why);
+  }
+  // `problem` of the file as a whole.
+  [[noreturn]] void refuse(const std::string& problem) const { refuse(path_, problem); }
 
  private:
   TensorFile open(const std::filesystem::path& file) const {
@@ -50,6 +44,22 @@ class Weights {
     } catch (const Error& error) {
       refuse(error.where(), error.problem());
     }
+  }
+  const TensorView& view(const std::string& name, const std::vector<std::int64_t>& shape,
+                         const std::string& why = {}) const {
+    if (file_.tensors().count(name) == 0) refuse(fmt::format("there is no tensor '{}'{}", name, why));
+    const TensorView& found = file_.tensor(name);
+    const auto fits = [](std::uint64_t size, std::int64_t wanted) {
+      return wanted == kAny ? size > 0 : size == static_cast<std::uint64_t>(wanted);
+    };
+    if (!std::equal(found.shape.begin(), found.shape.end(), shape.begin(), shape.end(), fits)) {
+      std::vector<std::string> wanted;
+      for (const std::int64_t size : shape) wanted.push_back(size == kAny ? "any" : std::to_string(size));
+      refuse(fmt::format("tensor '{}' is {}, not {}{}", name,
+                         found.shape.empty() ? "one number" : fmt::format("{}", fmt::join(found.shape, " x ")),
+                         fmt::join(wanted, " x "), why));
+    }
+    return found;
   }
   [[noreturn]] void refuse(const std::string& where, const std::string& problem) const {
     throw Error(
@@ -162,7 +172,7 @@ class SqueezeNet {
 };
 
 constexpr const char* kSqueezeFile = "LPIPS (squeeze)";
-constexpr const char* kInceptionFile = "the FID network";
+constexpr const char* kInceptionFile = "the FID network (pt_inception-2015-12-05)";
 
 class Lpips final : public PerceptualDistance {
  public:
@@ -238,8 +248,14 @@ std::unique_ptr<PictureFeatures> make_features(std::string name, torch::Device d
 class Inception {
  public:
   explicit Inception(Weights weights) : weights_(std::move(weights)) {
+    // Nothing looks at the classes. They tell the network apart from torchvision's, which has others of 1000.
+    weights_.require("fc.weight", {1008, kFeatures},
+                     "other networks, torchvision's for one, have the same names, and a distance of their features is "
+                     "not the FID");
     // Everything is read, and so checked, before the first picture comes.
-    forward(torch::zeros({1, 3, 299, 299}).to(weights_.device()));
+    const torch::Tensor found = forward(torch::zeros({1, 3, 299, 299}).to(weights_.device()));
+    if (found.size(1) != kFeatures)
+      weights_.refuse(fmt::format("the last pooling has {} features, not {}", found.size(1), kFeatures));
   }
 
   torch::Tensor forward(const torch::Tensor& pictures) {
@@ -264,6 +280,8 @@ class Inception {
   }
 
  private:
+  static constexpr std::int64_t kFeatures = 2048;
+
   torch::Tensor conv(const std::string& name, const torch::Tensor& x, std::int64_t height, std::int64_t width,
                      std::int64_t stride = 1, bool padded = false) {
     const auto found = convolutions_.find(name);

@@ -178,8 +178,10 @@ double sampled_mean_distance(const Points& points, Progress* progress) {
 
 }  // namespace
 
-double mean_distance(const Points& points, Progress* progress, std::size_t exact_up_to) {
-  return points.size() <= exact_up_to ? exact_mean_distance(points, progress) : sampled_mean_distance(points, progress);
+double mean_distance(const Points& points, Progress* progress, std::size_t exact_up_to, double exact_numbers) {
+  const auto n = static_cast<double>(points.size());
+  const bool few = points.size() <= exact_up_to && 0.5 * n * n * static_cast<double>(points.dim()) <= exact_numbers;
+  return few ? exact_mean_distance(points, progress) : sampled_mean_distance(points, progress);
 }
 
 }  // namespace cpfm

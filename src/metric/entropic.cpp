@@ -234,7 +234,7 @@ EntropicFloor entropic_floor(std::size_t n, std::size_t coordinates, std::uint64
 
 EntropicGaussianDistance entropic_to_gaussian(MatrixView<const float> y, std::size_t n, std::uint64_t seed,
                                               double epsilon, const EntropicOptions& options,
-                                              const EntropicFloor* known_floor) {
+                                              const EntropicGaussianDistance* known) {
   check_points(y, "y");
   check_options(y.cols, options, "y");
   if (n == 0) throw Error("n", "0 points have no distance to anything", "at least 1");
@@ -245,8 +245,11 @@ EntropicGaussianDistance entropic_to_gaussian(MatrixView<const float> y, std::si
   problem.push_back(make_problem(pair.a.view(), pair.b.view(), epsilon));
   solve_all(problem, epsilon, options);
   result.value = problem[0].result(epsilon);
-  result.floor = known_floor != nullptr ? *known_floor : entropic_floor(result.n, y.cols, seed, epsilon, options);
-  if (result.n <= kMostExact) result.exact = wasserstein2_to_gaussian(y, result.n, seed);
+  result.floor = known != nullptr ? known->floor : entropic_floor(result.n, y.cols, seed, epsilon, options);
+  if (result.n <= kMostExact) {
+    result.exact =
+        wasserstein2_to_gaussian(y, result.n, seed, known != nullptr && known->exact ? &*known->exact : nullptr);
+  }
   return result;
 }
 

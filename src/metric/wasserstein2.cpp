@@ -107,14 +107,15 @@ double wasserstein2(MatrixView<const float> a, MatrixView<const float> b) {
   return mean_cost(a, b);
 }
 
-GaussianDistance wasserstein2_to_gaussian(MatrixView<const float> y, std::size_t n, std::uint64_t seed) {
+GaussianDistance wasserstein2_to_gaussian(MatrixView<const float> y, std::size_t n, std::uint64_t seed,
+                                          const GaussianDistance* known) {
   check_points(y, "y");
   if (n == 0) throw Error("n", "0 points have no distance to anything", "at least 1");
   n = std::min(n, y.rows);
   const std::size_t d = y.cols;
-  const std::size_t at_once = std::min<std::size_t>(static_cast<std::size_t>(threads()), 1 + kFloorPairs);
+  std::vector<double> values(known != nullptr ? 1 : 1 + kFloorPairs);
+  const std::size_t at_once = std::min(static_cast<std::size_t>(threads()), values.size());
   require_costs(n, d, at_once, "n", fmt::format("the exact distance of {} points on {} threads", n, at_once));
-  std::vector<double> values(1 + kFloorPairs);
   parallel_for(values.size(), 1, [&](std::size_t begin, std::size_t end) {
     for (std::size_t p = begin; p < end; ++p) {
       const GaussianPair pair = p == 0 ? gaussian_pair(y, n, seed) : gaussian_floor_pair(n, d, seed, p - 1);
@@ -124,6 +125,11 @@ GaussianDistance wasserstein2_to_gaussian(MatrixView<const float> y, std::size_t
   GaussianDistance result;
   result.value = values[0];
   result.n = n;
+  if (known != nullptr) {
+    result.floor = known->floor;
+    result.floor_sd = known->floor_sd;
+    return result;
+  }
   const Repeated floor = repeated({values.begin() + 1, values.end()});
   result.floor = floor.mean;
   result.floor_sd = *floor.sd;

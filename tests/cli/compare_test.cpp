@@ -117,6 +117,15 @@ TEST(Compare, MakesOneTableAndDoesNothingTwice) {
   ASSERT_EQ(other.exit_code, 0) << other.err;
   EXPECT_EQ(other.json()["methods"]["vae"]["trustworthiness"]["k"], 5);
   EXPECT_EQ(fs::last_write_time(dir / "c/vae/model.cpfm"), written);
+  // So do other test samples, by the judge that is there.
+  const auto judged = fs::last_write_time(dir / "c/judge.cpfm");
+  const Outcome fewer =
+      run_cpfm(compare_words(out, {"--methods", "vae,kpca", "--test-limit", "30", "--run-samples", "25", "--quiet"}));
+  ASSERT_EQ(fewer.exit_code, 0) << fewer.err;
+  EXPECT_EQ(fewer.json()["methods"]["vae"]["frechet"]["n"], 25);
+  EXPECT_GT(fewer.json()["methods"]["kpca"]["gwot"]["sd"], 0);  // each run has samples of its own
+  EXPECT_EQ(fs::last_write_time(dir / "c/vae/model.cpfm"), written);
+  EXPECT_EQ(fs::last_write_time(dir / "c/judge.cpfm"), judged);
   const Outcome refused = run_cpfm(compare_words(out, {"--methods", "cpfm", "--kernel", "heat", "--quiet"}));
   EXPECT_EQ(refused.exit_code, 1);
   EXPECT_CONTAINS(refused.err, "c/cpfm was begun with other options: kernel = \"heat\" here");
@@ -175,6 +184,16 @@ TEST(Compare, MeasuresOnAllOfOtherTestData) {
   const auto table = nlohmann::json::parse(read_bytes(dir / "c/table.json"));
   EXPECT_EQ(table["n"], 40);
   EXPECT_EQ(table["test_n"], 50);
+}
+
+TEST(Compare, TellsAPropertyByItsNeighboursOnTheMap) {
+  const TempDir dir;
+  write_table(dir / "t.csv", 90, 0.1);
+  const Outcome outcome = run_cpfm(table_words(dir, "c", {"--property", "b"}));
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_TRUE(outcome.json()["methods"]["kpca"].contains("knn_r2.b"));
+  EXPECT_CONTAINS(read_bytes(dir / "c/table.md"), "R² of b on map");
+  EXPECT_CONTAINS(read_bytes(dir / "c/table.csv"), "kpca,knn_r2.b,");
 }
 
 TEST(Compare, GoesOnAfterAnInterrupt) {

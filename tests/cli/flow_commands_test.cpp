@@ -509,6 +509,20 @@ TEST_F(FlowCommands, EvaluateTellsTheJudgesOwnAccuracy) {
   EXPECT_GT(json["w2_gaussian"]["floor"].get<double>(), 0.1);
 }
 
+TEST_F(FlowCommands, AModelOfStandardizedPicturesKnowsBlackAndWhiteOfTheFile) {
+  for (const char* how : {"zscore", "unit", "image"}) {
+    const std::string run = fmt::format("scaled-{}", how);
+    const Outcome made = run_cpfm(
+        {"fit", "digits", "--limit", "100", "--method", "kpca", "--standardize", how, "-o", path(run), "--quiet"});
+    ASSERT_EQ(made.exit_code, 0) << made.err;
+    const Outcome told = run_cpfm({"info", path(run + "/model.cpfm"), "--json"});
+    ASSERT_EQ(told.exit_code, 0) << told.err;
+    const auto facts = nlohmann::json::parse(told.json()["metadata"]["model"].get<std::string>());
+    EXPECT_EQ(facts["value_range"], nlohmann::json({0.0, 16.0})) << how;
+    EXPECT_EQ(facts["data_scale"]["mode"], how);
+  }
+}
+
 TEST_F(FlowCommands, EvaluateSaysWhatItNeeds) {
   const auto evaluate = [&](const std::vector<std::string>& words) {
     std::vector<std::string> all{"evaluate", model(), "digits", "--limit", "30", "--runs", "1", "--steps", "1"};
@@ -522,6 +536,12 @@ TEST_F(FlowCommands, EvaluateSaysWhatItNeeds) {
   const Outcome few = evaluate({"--neighbours", "20"});
   EXPECT_EQ(few.exit_code, 0) << few.err;
   EXPECT_CONTAINS(few.err, "needs more than 40 samples");
+  expect_refused(evaluate({"--coverage", "--temperature", "0.5"}), "--coverage: densities are of temperature 1");
+  expect_refused(evaluate({"--run-samples", "1"}), "--run-samples: 1 is too few");
+  const Outcome same = evaluate({"--judge", "digits"});
+  EXPECT_EQ(same.exit_code, 0) << same.err;
+  EXPECT_CONTAINS(same.err, "the judge knows it; --part test keeps them apart");
+  EXPECT_CONTAINS(same.err, "with 30 samples; more than 128 are needed");
   EXPECT_CONTAINS(few.out, "squared error");
   EXPECT_EQ(few.out.find("±"), std::string::npos) << few.out;  // of a single run nothing is known of it
 }

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "baseline/latent_network.hpp"
 #include "cpfm/flow.hpp"
 #include "cpfm/metric.hpp"
 #include "cpfm/random.hpp"
@@ -31,6 +32,19 @@ FloatMatrix curved(std::size_t n, std::uint64_t stream) {
                              1.2 * std::sin(3 * (a + b)),
                              1.7 * a};
     for (std::size_t k = 0; k < 10; ++k) x(i, k) = static_cast<float>(values[k]);
+  }
+  return x;
+}
+
+// Sixty-four numbers, each of variance about one, that are waves along the sides of the same square; the first two have
+// the signs of the hidden ones. So many outweigh a whole divergence.
+FloatMatrix waves(std::size_t n, std::uint64_t stream) {
+  FloatMatrix x(n, 64);
+  for (std::size_t i = 0; i < n; ++i) {
+    Rng rng(5, static_cast<std::uint32_t>(stream), i);
+    const double sides[] = {2 * rng.uniform() - 1, 2 * rng.uniform() - 1};
+    for (std::size_t k = 0; k < 64; ++k)
+      x(i, k) = static_cast<float>(1.4 * std::sin(3 * sides[k % 2] + 0.7 * static_cast<double>(k / 2)));
   }
   return x;
 }
@@ -89,6 +103,17 @@ double error_from_other_places(FlowModel& model, const FloatMatrix& x) {
   return mean_squared_error(x.view(), model.generate(y.view(), sampling).view());
 }
 
+// Whether neighbours stay neighbours: how often the places nearest to that of a sample tell the signs of its first two
+// numbers.
+double quadrants_told_by_neighbours(FlowModel& model, const FloatMatrix& x) {
+  SampleOptions mean;
+  mean.temperature = 0;
+  const FloatMatrix y = model.embed(x.view(), 1, mean);
+  std::vector<std::int32_t> quadrant;
+  for (std::size_t i = 0; i < x.rows(); ++i) quadrant.push_back((x(i, 0) > 0 ? 1 : 0) + (x(i, 1) > 0 ? 2 : 0));
+  return agreement(nearest_labels(y.view(), quadrant, y.view(), 5, true), quadrant);
+}
+
 class Baseline : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(Baseline, PlacesSayWhatSamplesAre) {
@@ -113,18 +138,48 @@ TEST_P(Baseline, PlacesSayWhatSamplesAre) {
   } else {
     EXPECT_LT(mean_squared_error(fresh.view(), retraced().view()), right / 4) << method;
   }
-  // Neighbours stay neighbours.
-  SampleOptions mean;
-  mean.temperature = 0;
-  const FloatMatrix y = model->embed(fresh.view(), 1, mean);
-  std::vector<std::int32_t> quadrant;
-  for (std::size_t i = 0; i < fresh.rows(); ++i)
-    quadrant.push_back((fresh(i, 0) > 0 ? 1 : 0) + (fresh(i, 1) > 0 ? 2 : 0));
-  EXPECT_GT(agreement(nearest_labels(y.view(), quadrant, y.view(), 5, true), quadrant), 0.75) << method;
+  EXPECT_GT(quadrants_told_by_neighbours(*model, fresh), 0.75) << method;
 }
 
 INSTANTIATE_TEST_SUITE_P(Methods, Baseline, ::testing::Values("vae", "diffae", "infodiffusion"),
                          [](const auto& info) { return std::string(info.param); });
+
+// A posterior that has collapsed to the prior gives back the mean of all samples, from any place: an error of about one
+// both ways.
+TEST(Baselines, AVaeOfTheDefaultWeightTellsSamplesApart) {
+  const TempDir dir;
+  const FloatMatrix x = waves(4000, 1), fresh = waves(400, 2);
+  TrainOptions options = options_of("vae");
+  options.steps = 300;
+  const auto model = trained(dir, options, x);
+  EXPECT_LT(error_there_and_back(*model, fresh), 0.3);
+  EXPECT_GT(error_from_other_places(*model, fresh), 1.5);
+  EXPECT_GT(quadrants_told_by_neighbours(*model, fresh), 0.85);
+}
+
+// In d dimensions, with c = 2 d s for each scale s, the kernel of points at a squared distance D is c / (c + D).
+TEST(Baselines, TheDiscrepancyOfTwoPointsIsTheClosedForm) {
+  const torch::Tensor here = torch::tensor({{1.0, -2.0}}), there = torch::tensor({{4.0, 2.0}});
+  double expected = 0;
+  for (const double scale : {0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0}) expected += 2 * 25 / (4 * scale + 25);
+  EXPECT_NEAR(discrepancy(here.repeat({30, 1}), there.repeat({30, 1})).item<double>(), expected, 1e-5);
+  EXPECT_NEAR(discrepancy(here.repeat({30, 1}), here.repeat({30, 1})).item<double>(), 0, 1e-5);
+}
+
+// Without the pairs of a point with itself it errs to neither side, however few points there are.
+TEST(Baselines, TheDiscrepancyOfTwoSamplesOfOneLawIsZeroOnAverage) {
+  torch::manual_seed(4);
+  const auto of_shifted = [](double shift) {
+    std::vector<double> values;
+    for (int k = 0; k < 200; ++k)
+      values.push_back(discrepancy(torch::randn({20, 2}), torch::randn({20, 2}) + shift).item<double>());
+    return repeated(values);
+  };
+  const Repeated same = of_shifted(0), other = of_shifted(0.5);
+  const double error = *same.sd / std::sqrt(200.0);
+  EXPECT_NEAR(same.mean, 0, 3 * error);
+  EXPECT_GT(other.mean, 20 * error);
+}
 
 TEST(Baselines, APriorShapesTheMapWhereThereIsOne) {
   const FloatMatrix x = curved(4000, 1), fresh = curved(1000, 2);

@@ -434,6 +434,32 @@ TEST(FlowModel, ASampleDoesNotDependOnItsBatch) {
   }
 }
 
+TEST(FlowModel, GeneratesInBfloat16WhatItGeneratesInFloat32) {
+  const TempDir dir;
+  const JointGaussian joint(300);
+  const auto trainer = make_trainer(joint.data(), small_options());
+  while (trainer->step()) {
+  }
+  trainer->save_model(dir / "m.cpfm", plain_facts());
+  const auto model = load_model(dir / "m.cpfm", "cpu");
+  const MatrixView<const float> x{joint.x.data(), 60, 2}, y{joint.y.data(), 60, 1};
+  SampleOptions options;
+  const FloatMatrix exact = model->generate(y, options), places = model->embed(x, 1, options);
+  options.precision = "bfloat16";
+  const FloatMatrix rounded = model->generate(y, options);
+  double off = 0;
+  for (std::size_t k = 0; k < exact.size(); ++k)
+    off = std::max(off, std::abs(double(rounded.data()[k]) - exact.data()[k]));
+  EXPECT_GT(off, 1e-6);
+  EXPECT_LT(off, 0.05);
+  // Places are of float32 whatever is generated, and what was in float32 stays so.
+  EXPECT_EQ(model->embed(x, 1, options).values()[7], places.values()[7]);
+  options.precision = "float32";
+  EXPECT_EQ(model->generate(y, options).values()[7], exact.values()[7]);
+  options.precision = "half";
+  EXPECT_CONTAINS(error_of([&] { model->generate(y, options); }), "auto, float32 or bfloat16");
+}
+
 TEST(FlowModel, KnowsTheUnitsOfTheData) {
   const TempDir dir;
   const JointGaussian joint(300);
@@ -491,6 +517,35 @@ TEST(Classifier, RefusesSamplesNoneOfWhichHasALabel) {
   data.labels = Labels{std::vector<std::int32_t>(5, -1), {"left", "right"}};
   EXPECT_CONTAINS(error_of([&] { train_classifier(data, {.epochs = 1, .device = "cpu"}); }),
                   "clusters: none of 5 samples has a label");
+}
+
+TEST(Classifier, IsKeptInAFileForTheSameData) {
+  const TempDir dir;
+  Dataset data;
+  data.source = "clusters";
+  data.samples = std::move(JointGaussian(60).x);
+  data.labels = Labels{std::vector<std::int32_t>(60), {"left", "right"}};
+  for (std::size_t i = 0; i < 60; ++i) data.labels->ids[i] = data.samples(i, 0) > 0;
+  ClassifierOptions options{.epochs = 2, .device = "cpu", .keep = dir / "judge"};
+  const auto features = [&] { return train_classifier(data, options)->features(data.samples.view()); };
+  const auto same = [](const FloatMatrix& a, const FloatMatrix& b) {
+    return std::equal(a.values().begin(), a.values().end(), b.values().begin(), b.values().end());
+  };
+  const FloatMatrix first = features();
+  const std::string kept = read_bytes(dir / "judge");
+  torch::manual_seed(77);  // a training of its own would not notice
+  EXPECT_TRUE(same(features(), first));
+  EXPECT_EQ(read_bytes(dir / "judge"), kept);
+  // A damaged one is made again, one of another seed or of other data replaced.
+  write_bytes(dir / "judge", kept.substr(0, kept.size() / 2));
+  EXPECT_TRUE(same(features(), first));
+  EXPECT_EQ(read_bytes(dir / "judge"), kept);
+  options.seed = 2;
+  EXPECT_FALSE(same(features(), first));
+  EXPECT_NE(read_bytes(dir / "judge"), kept);
+  options.seed = 1;
+  data.labels->ids[3] = 1 - data.labels->ids[3];
+  EXPECT_FALSE(same(features(), first));
 }
 
 TEST(Classifier, LearnsWhatCanBeToldApart) {

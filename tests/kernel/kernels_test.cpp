@@ -345,7 +345,12 @@ TEST(MeanDistance, IsEstimatedWellFromASampleOfPairs) {
   const Points points(data, Points::Use::kDistances, "heat");
   const double exact = mean_distance(points, nullptr);
   EXPECT_NEAR(exact, mean_distance_of(data), 1e-5);
-  EXPECT_NEAR(mean_distance(points, nullptr, 100), exact, 0.005 * exact);
+  const double sampled = mean_distance(points, nullptr, 100);
+  EXPECT_NE(sampled, exact);
+  EXPECT_NEAR(sampled, exact, 0.005 * exact);
+  // Few samples of many numbers take as long as many of few.
+  EXPECT_EQ(mean_distance(points, nullptr, 700, 1e6), sampled);
+  EXPECT_EQ(mean_distance(points, nullptr, 700, 2e6), exact);
 }
 
 TEST(MeanDistance, HasTheSameBitsForAnyNumberOfThreads) {

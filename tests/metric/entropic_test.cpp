@@ -228,10 +228,14 @@ TEST(EntropicGaussianDistance, TakesAFloorThatIsKnown) {
   const EntropicGaussianDistance found = entropic_to_gaussian(y.view(), 100, 3, 0.1);
   EXPECT_EQ(found.floor.objective, floor.objective);
   EXPECT_EQ(found.floor.divergence_sd, floor.divergence_sd);
-  const EntropicFloor other{1, 2, 3, 4};
+  EntropicGaussianDistance other = found;
+  other.floor = {1, 2, 3, 4};
+  other.exact->floor = 5;
   const EntropicGaussianDistance with = entropic_to_gaussian(y.view(), 100, 3, 0.1, {}, &other);
   EXPECT_EQ(with.floor.divergence, 3);
+  EXPECT_EQ(with.exact->floor, 5);
   EXPECT_EQ(with.value.divergence, found.value.divergence);
+  EXPECT_EQ(with.exact->value, found.exact->value);
 }
 
 TEST(EntropicGaussianDistance, RefusesNoPoints) {
