@@ -158,7 +158,9 @@ class Compare {
       context_.print(result);
       return;
     }
-    fmt::print("{}: {} samples that no method has seen, {} trained on\n{}", printable(test_.source, 200), test_.size(),
+    const std::size_t of_run = o_.evaluation.of_run(test_.size());
+    fmt::print("{}: {} samples that no method has seen{}, {} trained on\n{}", printable(test_.source, 200),
+               test_.size(), of_run < test_.size() ? fmt::format(", {} of them in each run", of_run) : "",
                train_.size(), table_.text(isatty(fileno(stdout)) == 1));
     fmt::print("{}\n", printable((out_ / "report.html").string(), 200));
   }
@@ -427,6 +429,7 @@ class Compare {
                    {"n", train_.size()},
                    {"test", test_.source},
                    {"test_n", test_.size()},
+                   {"run_samples", o_.evaluation.of_run(test_.size())},
                    {"runs", runs_},
                    {"command", context_.command_line}});
     write_whole(out_ / "table.json", result.dump(2) + "\n");

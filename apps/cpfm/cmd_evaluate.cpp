@@ -126,6 +126,7 @@ void add_evaluate_command(CLI::App& app, Context& context) {
                 {"method", model->facts().method},
                 {"data", data.source},
                 {"n", data.size()},
+                {"run_samples", arguments->of_run(data.size())},
                 {"device", model->device()}};
     result.update(figures);
     if (!output->empty()) write_whole(*output, result.dump(2) + "\n");
@@ -133,8 +134,10 @@ void add_evaluate_command(CLI::App& app, Context& context) {
       context.print(result);
       return;
     }
-    fmt::print("{} ({}) on {} ({} samples, {} runs{})\n", printable(*model_file, 200), model->facts().method,
-               printable(data.source, 200), data.size(), arguments->runs, left_out_text(figures));
+    const std::size_t of_run = arguments->of_run(data.size());
+    fmt::print("{} ({}) on {} ({} samples, {} runs{}{})\n", printable(*model_file, 200), model->facts().method,
+               printable(data.source, 200), data.size(), arguments->runs,
+               of_run < data.size() ? fmt::format(" of {}", of_run) : "", left_out_text(figures));
     print_evaluation(figures);
     if (coder) print_molecules(figures["molecules"]);
   });

@@ -109,10 +109,11 @@ void write_compare_report(const CompareReport& from, std::uint64_t seed) {
     how.columns.push_back({.name = name, .numeric = true});
   for (const std::string& method : from.methods) {
     const Json& run = from.runs.at(method);
+    const Json seconds = run.value("seconds", Json());
     how.rows.push_back({method, fmt::format("{}", run.value("parameters", std::uint64_t{0})),
                         fmt::format("{}", run.value("steps", std::uint64_t{0})),
                         fmt::format("{}", run.value("images", std::uint64_t{0})),
-                        fmt::format("{:.1f}", run["seconds"].is_number() ? run["seconds"].get<double>() / 60 : 0.0),
+                        fmt::format("{:.1f}", seconds.is_number() ? seconds.get<double>() / 60 : 0.0),
                         fmt::format("{:.1f}", run.value("coupling_seconds", 0.0))});
   }
   report.sections.push_back({.heading = "How it was made",

@@ -264,8 +264,8 @@ struct Evaluation::Impl {
           all.seen.cols(), n, all.seen.cols());
     }
   }
-  std::size_t run_size() const { return in_parts() ? o.run_samples : data.size(); }
-  bool in_parts() const { return o.run_samples > 0 && o.run_samples < data.size(); }
+  std::size_t run_size() const { return o.of_run(data.size()); }
+  bool in_parts() const { return run_size() < data.size(); }
   static void rank_some(Part& part, std::uint64_t seed) {
     part.rows = subset(part.data.size(), seed);
     part.x_rows = take_rows(part.shown.samples.view(), part.rows);
@@ -370,7 +370,7 @@ Json Evaluation::Impl::measure(FlowModel& model) {
       for (const float value : numbers->values()) {
         if (!std::isfinite(value))
           throw Error(made.method, "gives numbers that are not finite",
-                      "train it again, with a smaller --learning-rate");
+                      "make it again, in another folder and with a smaller --learning-rate");
       }
     }
     figures.add("mse", mean_squared_error(part.data.samples.view(), back.view()));
@@ -381,7 +381,7 @@ Json Evaluation::Impl::measure(FlowModel& model) {
     for (const Property& property : part.data.properties) {
       if (const auto share = told_by_neighbours(y, property)) figures.add("knn_r2." + property.name, *share);
     }
-    if (judge) {
+    if (std::any_of(part.wanted.begin(), part.wanted.end(), [](std::int32_t id) { return id >= 0; })) {
       figures.add("label_kept", agreement(judge->network->predict(back.view()), part.wanted));
       figures.add("label_kept_1nn", agreement(judge->nearest(back.view()), part.wanted));
     }

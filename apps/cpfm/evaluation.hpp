@@ -1,6 +1,7 @@
 // How good a model is on data it has not seen, by every metric that applies: what 'evaluate' prints.
 #pragma once
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -14,6 +15,9 @@ struct EvaluationArguments {
   std::string judge_data, kernel, lpips, features;
   std::size_t runs = 3, run_samples = 0, gaussian_points = 2000, neighbours = 10;
   bool entropic = false, coverage = false;
+
+  // How many of n samples a run has.
+  std::size_t of_run(std::size_t n) const { return run_samples > 0 ? std::min(run_samples, n) : n; }
 
   // --kernel only where the command has none of its own.
   void add_to(CLI::App& command, bool with_kernel = true);

@@ -118,7 +118,8 @@ struct SampleOptions {
   std::string grid = "uniform";     // times of the steps: uniform, quadratic (finer towards the data)
   double tolerance = 1e-4;          // of dopri5, relative and absolute
   double temperature = 1;           // scales the noise: below 1 samples are more typical, at 0 there is one per input
-  // Of what is generated: auto (bfloat16 on a GPU), float32, bfloat16. Places and densities are always of float32.
+  // Of what is generated: auto (bfloat16 on a GPU, but for dopri5), float32, bfloat16. Places, densities and what is
+  // retraced are always of float32.
   std::string precision = "auto";
   std::size_t batch = 0;  // 0: chosen by memory
   std::uint64_t seed = 1;

@@ -2,6 +2,7 @@
 // for pictures, an MLP for vectors. It is a measuring instrument, so its own accuracy on data it has not seen is always
 // reported beside what it measures.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <torch/torch.h>
 
 #include <algorithm>
@@ -74,7 +75,9 @@ class TorchClassifier final : public Classifier {
       picture_ = PictureNet(*image_, classes_);
     else
       vector_ = VectorNet(static_cast<std::int64_t>(dim_), classes_);
-    const std::string key = fmt::format("{:016x} {} {}", fingerprint(data), options.epochs, options.seed);
+    const std::string key =
+        fmt::format("{:016x} {} {} {} {} {}", fingerprint(data), options.epochs, options.seed, to_string(scale_.mode),
+                    fmt::join(scale_.shift, ","), fmt::join(scale_.scale, ","));
     if (!options.keep.empty() && load(options.keep, key)) {
       module().to(device_);
       return;

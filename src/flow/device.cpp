@@ -35,12 +35,15 @@ std::string device_text(const torch::Device& device) {
   return device.is_cuda() ? fmt::format("cuda:{}", int(device.index())) : "cpu";
 }
 
-void rethrow_memory_error(const c10::Error& error, const std::string& where, const std::string& remedy) {
+bool is_memory_error(const c10::Error& error) {
   const std::string text = error.what_without_backtrace();
-  const bool memory = text.find("out of memory") != std::string::npos ||
-                      text.find("can't allocate memory") != std::string::npos ||
-                      text.find("not enough memory") != std::string::npos;
-  if (!memory) throw error;
+  return text.find("out of memory") != std::string::npos || text.find("can't allocate memory") != std::string::npos ||
+         text.find("not enough memory") != std::string::npos;
+}
+
+void rethrow_memory_error(const c10::Error& error, const std::string& where, const std::string& remedy) {
+  if (!is_memory_error(error)) throw error;
+  const std::string text = error.what_without_backtrace();
   throw Error(where, "there is not enough memory: " + printable(text.substr(0, text.find('\n')), 200), remedy);
 }
 

@@ -16,6 +16,7 @@ std::string device_text(const torch::Device& device);
 // Runs `work`; what libtorch says when memory is short becomes cpfm::Error(where, …, remedy).
 template <class Work>
 auto with_memory_errors(const std::string& where, const std::string& remedy, const Work& work) -> decltype(work());
+bool is_memory_error(const c10::Error& error);
 [[noreturn]] void rethrow_memory_error(const c10::Error& error, const std::string& where, const std::string& remedy);
 
 template <class Work>

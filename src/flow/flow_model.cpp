@@ -72,7 +72,9 @@ class TorchFlowModel final : public FlowModel {
   FloatMatrix generate(MatrixView<const float> y, const SampleOptions& options) override {
     check_latent(y);
     const OdeOptions ode = ode_options(options);
-    Learner& drawing = in_precision(find_precision(options.precision, device_));
+    // A solver that chooses its steps by their error would take rounding for one.
+    const bool by_error = options.precision == "auto" && options.method == "dopri5";
+    Learner& drawing = in_precision(by_error ? torch::kFloat32 : find_precision(options.precision, device_));
     FloatMatrix result(y.rows, facts_.dim);
     in_batches(y.rows, options, "generate", 8 * facts_.dim, [&](std::size_t first, std::size_t count) {
       const torch::Tensor noise =
@@ -167,15 +169,24 @@ class TorchFlowModel final : public FlowModel {
         device_.is_cuda() ? 16e9 : 1.5e9;  // bytes; a network takes about a fifth of what is reckoned here
     constexpr double kActivations = 400;   // floats kept per float of a sample
     const std::size_t fitting = static_cast<std::size_t>(room / (4 * kActivations * static_cast<double>(width)));
-    const std::size_t batch =
+    std::size_t batch =
         options.batch > 0 ? options.batch : std::clamp<std::size_t>(fitting, 16, device_.is_cuda() ? 2048 : 512);
     torch::NoGradGuard no_grad;
     if (options.progress != nullptr) options.progress->start(label, count, "samples");
-    for (std::size_t first = 0; first < count; first += batch) {
+    for (std::size_t first = 0; first < count;) {
       check_interrupt();
       const std::size_t now = std::min(batch, count - first);
-      with_memory_errors("--batch", fmt::format("a smaller one than {}", batch), [&] { work(first, now); });
-      if (options.progress != nullptr) options.progress->update(first + now);
+      try {
+        work(first, now);
+      } catch (const c10::Error& error) {
+        // Others may have taken the room that was reckoned with.
+        if (options.batch > 0 || now == 1 || !is_memory_error(error))
+          rethrow_memory_error(error, "--batch", fmt::format("a smaller one than {}", batch));
+        batch = now / 2;
+        continue;
+      }
+      first += now;
+      if (options.progress != nullptr) options.progress->update(first);
     }
     if (options.progress != nullptr) options.progress->finish();
   }

@@ -240,6 +240,12 @@ EntropicGaussianDistance entropic_to_gaussian(MatrixView<const float> y, std::si
   if (n == 0) throw Error("n", "0 points have no distance to anything", "at least 1");
   EntropicGaussianDistance result;
   result.n = std::min(n, y.rows);
+  if (known != nullptr && (known->n != result.n || known->value.epsilon != epsilon)) {
+    throw Error(
+        "known",
+        fmt::format("is of {} points at {}, not of {} at {}", known->n, known->value.epsilon, result.n, epsilon),
+        "a floor belongs to its number of points and its epsilon");
+  }
   const GaussianPair pair = gaussian_pair(y, result.n, seed);
   std::vector<Problem> problem;
   problem.push_back(make_problem(pair.a.view(), pair.b.view(), epsilon));

@@ -112,6 +112,9 @@ GaussianDistance wasserstein2_to_gaussian(MatrixView<const float> y, std::size_t
   check_points(y, "y");
   if (n == 0) throw Error("n", "0 points have no distance to anything", "at least 1");
   n = std::min(n, y.rows);
+  if (known != nullptr && known->n != n)
+    throw Error("known", fmt::format("is of {} points, not of {}", known->n, n),
+                "a floor belongs to its number of points");
   const std::size_t d = y.cols;
   std::vector<double> values(known != nullptr ? 1 : 1 + kFloorPairs);
   const std::size_t at_once = std::min(static_cast<std::size_t>(threads()), values.size());

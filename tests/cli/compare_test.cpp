@@ -189,11 +189,14 @@ TEST(Compare, MeasuresOnAllOfOtherTestData) {
 TEST(Compare, TellsAPropertyByItsNeighboursOnTheMap) {
   const TempDir dir;
   write_table(dir / "t.csv", 90, 0.1);
-  const Outcome outcome = run_cpfm(table_words(dir, "c", {"--property", "b"}));
+  std::string text = read_bytes(dir / "t.csv");
+  text.replace(0, 3, "a,\"b|, x\"");
+  write_bytes(dir / "t.csv", text);
+  const Outcome outcome = run_cpfm(table_words(dir, "c", {"--property", "b|, x"}));
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_TRUE(outcome.json()["methods"]["kpca"].contains("knn_r2.b"));
-  EXPECT_CONTAINS(read_bytes(dir / "c/table.md"), "R² of b on map");
-  EXPECT_CONTAINS(read_bytes(dir / "c/table.csv"), "kpca,knn_r2.b,");
+  EXPECT_TRUE(outcome.json()["methods"]["kpca"].contains("knn_r2.b|, x"));
+  EXPECT_CONTAINS(read_bytes(dir / "c/table.md"), "R² of b\\|, x on map");
+  EXPECT_CONTAINS(read_bytes(dir / "c/table.csv"), "kpca,\"knn_r2.b|, x\",");
 }
 
 TEST(Compare, GoesOnAfterAnInterrupt) {

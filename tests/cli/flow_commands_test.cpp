@@ -538,6 +538,7 @@ TEST_F(FlowCommands, EvaluateSaysWhatItNeeds) {
   EXPECT_CONTAINS(few.err, "needs more than 40 samples");
   expect_refused(evaluate({"--coverage", "--temperature", "0.5"}), "--coverage: densities are of temperature 1");
   expect_refused(evaluate({"--run-samples", "1"}), "--run-samples: 1 is too few");
+  expect_refused(evaluate({"--run-samples", "20", "--kernel", "knn(3)"}), "--run-samples: ");
   const Outcome same = evaluate({"--judge", "digits"});
   EXPECT_EQ(same.exit_code, 0) << same.err;
   EXPECT_CONTAINS(same.err, "the judge knows it; --part test keeps them apart");

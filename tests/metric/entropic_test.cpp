@@ -236,6 +236,8 @@ TEST(EntropicGaussianDistance, TakesAFloorThatIsKnown) {
   EXPECT_EQ(with.exact->floor, 5);
   EXPECT_EQ(with.value.divergence, found.value.divergence);
   EXPECT_EQ(with.exact->value, found.exact->value);
+  expect_error("known", {"100 points", "not of 90"}, [&] { entropic_to_gaussian(y.view(), 90, 3, 0.1, {}, &other); });
+  expect_error("known", {"not of 90"}, [&] { wasserstein2_to_gaussian(y.view(), 90, 3, &*other.exact); });
 }
 
 TEST(EntropicGaussianDistance, RefusesNoPoints) {
