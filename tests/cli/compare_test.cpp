@@ -272,7 +272,8 @@ TEST(Reproduce, DigitsQuickComparesAllMethods) {
   }
   // On so few samples the best ones are at the floor, and which comes first is a matter of luck.
   for (const char* method : {"vae", "diffae"}) EXPECT_LT(mean("cpfm", "w2_gaussian"), mean(method, "w2_gaussian"));
-  EXPECT_LT(mean("cpfm", "w2_gaussian"), table["methods"]["cpfm"]["w2_gaussian"]["floor"].get<double>() + 0.02);
+  // One distance of 359 points varies by 0.011, so the mean of two less the floor, a mean of eight, by 0.009.
+  EXPECT_LT(mean("cpfm", "w2_gaussian"), table["methods"]["cpfm"]["w2_gaussian"]["floor"].get<double>() + 0.04);
   for (const char* law : {"1.cpfm", "2.cpfm", "3.cpfm"}) EXPECT_TRUE(fs::exists(dir / "d/laws" / law));
   EXPECT_TRUE(fs::exists(dir / "d/report.html"));
 }
