@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/text.hpp"
+#include "data/csv_field.hpp"
 
 namespace cpfm::app {
 namespace {
@@ -16,14 +17,11 @@ std::size_t display_width(const std::string& text) {
       std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
-// Names of properties may hold anything.
-std::string replaced(std::string text, const std::string& what, const std::string& by) {
-  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + by.size()))
-    text.replace(at, what.size(), by);
-  return text;
-}
-std::string csv_field(const std::string& text) {
-  return text.find_first_of(",\"\n\r") == std::string::npos ? text : '"' + replaced(text, "\"", "\"\"") + '"';
+// Names of properties may hold what ends a cell of Markdown.
+std::string in_markdown(const std::string& text) {
+  std::string out;
+  for (const char c : text) out += c == '|' ? std::string("\\|") : std::string{c};
+  return out;
 }
 
 }  // namespace
@@ -144,7 +142,7 @@ std::string Comparison::text(bool terminal) const {
   const auto plain = [](const std::string& text) { return std::pair(text, display_width(text)); };
   lines.push_back({plain("method")});
   for (const Column& column : shown)
-    lines.back().push_back(plain(terminal ? column.heading() : replaced(column.heading(), "|", "\\|")));
+    lines.back().push_back(plain(terminal ? column.heading() : in_markdown(column.heading())));
   for (std::size_t i = 0; i < rows_.size(); ++i) {
     lines.push_back({plain(rows_[i].method)});
     for (const Column& column : shown) {
@@ -186,9 +184,10 @@ std::string Comparison::csv() const {
     for (const Column& column : columns()) {
       if (!row.figures.contains(column.key)) continue;
       const Json& figure = row.figures[column.key];
-      text += fmt::format("{},{},{},{},{}\n", row.method, csv_field(column.key), figure["mean"].get<double>(),
-                          figure["sd"].is_null() ? "" : fmt::format("{}", figure["sd"].get<double>()),
-                          figure["runs"].get<std::size_t>());
+      text +=
+          fmt::format("{},{},{},{},{}\n", row.method, quoted_if_needed(column.key, false), figure["mean"].get<double>(),
+                      figure["sd"].is_null() ? "" : fmt::format("{}", figure["sd"].get<double>()),
+                      figure["runs"].get<std::size_t>());
     }
   }
   return text;

@@ -189,9 +189,12 @@ void EvaluationArguments::add_to(CLI::App& command, bool with_kernel) {
       ->option_text("SPEC");
 }
 
-// What one run measures: some of the samples, or all, with all that belongs to them.
+// What one run measures: some of the samples, or all, with all that belongs to them. It stays where it is: the kernel
+// borrows its samples.
 struct Part {
-  Dataset data, shown;               // as they are, and on the scale that the methods saw
+  const Dataset* data = nullptr;     // the samples as they are
+  Dataset taken;                     // some of them; of all there is no other copy
+  Dataset shown;                     // the same on the scale that the methods saw
   std::unique_ptr<Kernel> kernel;    // of `shown`
   FloatMatrix seen;                  // features of the originals
   std::vector<std::int32_t> wanted;  // for the judge
@@ -251,7 +254,7 @@ struct Evaluation::Impl {
       all.wanted = judge->wanted;
     }
     if (has_features()) all.seen = features_of(data.samples);
-    all.data = select(data, every);
+    all.data = &data;
     rank_some(all, context.seed);
     if (!can_rank(all)) {
       log().warn("trustworthiness of {} neighbours needs more than {} samples, and there are {}", o.neighbours,
@@ -267,23 +270,25 @@ struct Evaluation::Impl {
   std::size_t run_size() const { return o.of_run(data.size()); }
   bool in_parts() const { return run_size() < data.size(); }
   static void rank_some(Part& part, std::uint64_t seed) {
-    part.rows = subset(part.data.size(), seed);
+    part.rows = subset(part.data->size(), seed);
     part.x_rows = take_rows(part.shown.samples.view(), part.rows);
   }
   // The samples of a run, by the seed of its noise.
-  Part some(std::uint64_t seed) const {
+  std::unique_ptr<const Part> some(std::uint64_t seed) const {
     std::vector<std::size_t> rows = permutation(data.size(), seed, kPartStream);
     rows.resize(o.run_samples);
     std::sort(rows.begin(), rows.end());
-    Part part;
-    part.data = select(data, rows);
+    auto made = std::make_unique<Part>();
+    Part& part = *made;
+    part.taken = select(data, rows);
+    part.data = &part.taken;
     part.shown = select(all.shown, rows);
     part.kernel = make_kernel(all.kernel->expression(), part.shown);  // its widths are those of all samples
     if (all.seen.size() > 0) part.seen = take_rows(all.seen.view(), rows);
     for (const std::size_t row : all.wanted.empty() ? std::vector<std::size_t>{} : rows)
       part.wanted.push_back(all.wanted[row]);
     rank_some(part, seed);
-    return part;
+    return made;
   }
   // work(device), on the CPU where the device has no room beside the networks.
   template <class Work>
@@ -303,7 +308,7 @@ struct Evaluation::Impl {
   std::string features_name() const { return looking ? looking->name() : "classifier"; }
   bool can_rank(const Part& part) const { return part.rows.size() > 2 * o.neighbours; }
   Pictures pictures(const FloatMatrix& samples) const {
-    return {samples.view(), *facts.image, facts.value_range.value_or(picture_range(data))};
+    return {samples.view(), *facts.image, facts.value_range ? *facts.value_range : picture_range(data)};
   }
   Json measure(FlowModel& model);
   std::optional<GaussianDistance> measure_entropic(const FloatMatrix& y, std::uint64_t seed, Figures& figures,
@@ -361,10 +366,9 @@ Json Evaluation::Impl::measure(FlowModel& model) {
   for (std::size_t r = 0; r < o.runs; ++r) {
     SampleOptions options = sample.resolve(context, progress.get());
     options.seed = Rng(context.seed, kRunStream, r).bits64();  // runs of no two seeds share their noise
-    std::optional<Part> drawn;
-    if (in_parts()) drawn = some(options.seed);
+    const std::unique_ptr<const Part> drawn = in_parts() ? some(options.seed) : nullptr;
     const Part& part = drawn ? *drawn : all;
-    const FloatMatrix y = model.embed(part.data.samples.view(), 1, options);
+    const FloatMatrix y = model.embed(part.data->samples.view(), 1, options);
     const FloatMatrix back = model.generate(y.view(), options);
     for (const FloatMatrix* numbers : {&y, &back}) {
       for (const float value : numbers->values()) {
@@ -373,12 +377,12 @@ Json Evaluation::Impl::measure(FlowModel& model) {
                       "make it again, in another folder and with a smaller --learning-rate");
       }
     }
-    figures.add("mse", mean_squared_error(part.data.samples.view(), back.view()));
-    if (const auto told = labels_told_by_neighbours(y, part.data)) {
+    figures.add("mse", mean_squared_error(part.data->samples.view(), back.view()));
+    if (const auto told = labels_told_by_neighbours(y, *part.data)) {
       figures.add("knn_label", told->share);
       label_neighbours = told->k;
     }
-    for (const Property& property : part.data.properties) {
+    for (const Property& property : part.data->properties) {
       if (const auto share = told_by_neighbours(y, property)) figures.add("knn_r2." + property.name, *share);
     }
     if (std::any_of(part.wanted.begin(), part.wanted.end(), [](std::int32_t id) { return id >= 0; })) {
@@ -420,7 +424,7 @@ Json Evaluation::Impl::measure(FlowModel& model) {
     }
     if (perceptual)
       figures.add("lpips",
-                  repeated(perceptual->distances(pictures(part.data.samples), pictures(back), progress.get())).mean);
+                  repeated(perceptual->distances(pictures(part.data->samples), pictures(back), progress.get())).mean);
     if (has_features()) figures.add("frechet", frechet_distance(part.seen.view(), features_of(back).view()));
   }
 

@@ -10,24 +10,12 @@
 #include "cpfm/data.hpp"
 #include "cpfm/error.hpp"
 #include "cpfm/interrupt.hpp"
+#include "data/csv_field.hpp"
 
 namespace cpfm {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "npy files are written as '<f4' straight from memory");
-
-// What any reader could take for a separator, a quote or padding. In a table of one column, where no comma shows the
-// separator, any space could be one.
-std::string quoted_if_needed(const std::string& text, bool only_column) {
-  const char* const special = only_column ? ",;\t\"\r\n " : ",;\t\"\r\n";
-  if (text.find_first_of(special) == std::string::npos && !text.starts_with(' ') && !text.ends_with(' ')) return text;
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"') out += '"';
-    out += c;
-  }
-  return out + '"';
-}
 
 // `wanted`, or "wanted_2" and so on where the table has such a column.
 std::string free_column_name(const Dataset& data, const std::string& wanted) {

@@ -406,14 +406,18 @@ TEST(Trainer, HoldsSamplesOutAndMeasuresThem) {
   EXPECT_FALSE(none->state().validation_x.has_value());
 }
 
-TEST(FlowModel, ASampleDoesNotDependOnItsBatch) {
+std::unique_ptr<FlowModel> trained_on(const JointGaussian& joint) {
   const TempDir dir;
-  const JointGaussian joint(300);
   const auto trainer = make_trainer(joint.data(), small_options());
   while (trainer->step()) {
   }
   trainer->save_model(dir / "m.cpfm", plain_facts());
-  const auto model = load_model(dir / "m.cpfm", "cpu");
+  return load_model(dir / "m.cpfm", "cpu");
+}
+
+TEST(FlowModel, ASampleDoesNotDependOnItsBatch) {
+  const JointGaussian joint(300);
+  const auto model = trained_on(joint);
   for (const char* method : {"euler", "midpoint", "heun", "rk4", "dopri5"}) {
     SampleOptions options;
     options.method = method;
@@ -435,13 +439,8 @@ TEST(FlowModel, ASampleDoesNotDependOnItsBatch) {
 }
 
 TEST(FlowModel, GeneratesInBfloat16WhatItGeneratesInFloat32) {
-  const TempDir dir;
   const JointGaussian joint(300);
-  const auto trainer = make_trainer(joint.data(), small_options());
-  while (trainer->step()) {
-  }
-  trainer->save_model(dir / "m.cpfm", plain_facts());
-  const auto model = load_model(dir / "m.cpfm", "cpu");
+  const auto model = trained_on(joint);
   const MatrixView<const float> x{joint.x.data(), 60, 2}, y{joint.y.data(), 60, 1};
   SampleOptions options;
   const FloatMatrix exact = model->generate(y, options), places = model->embed(x, 1, options);
