@@ -221,7 +221,10 @@ class Compare {
           fmt::format("{} has {} features, and {} has {}", test_.source, test_.dim(), train_.source, train_.dim()),
           "data of the same kind is needed");
     }
-    o_.evaluation.kernel = o_.couple.options.kernel;
+    if (o_.evaluation.kernel.empty()) {
+      o_.evaluation.kernel = o_.couple.options.kernel;
+      o_.evaluation.kernel_option = "--kernel";
+    }
     sample_.device = o_.train.options.device;
     sample_.options.precision = o_.train.options.precision;
   }
@@ -487,7 +490,7 @@ void add_compare_command(CLI::App& app, Context& context) {
   command->add_option("--law", arguments->laws, "Also couple with this law of the map, for a picture; may be repeated")
       ->option_text("LAW")
       ->allow_extra_args(false);
-  arguments->evaluation.add_to(*command, false);
+  arguments->evaluation.add_to(*command, "--gwot-kernel", "Of the GWOT objective (default: that of --kernel)");
   arguments->couple.add_to(*command);
   arguments->train.add_to(*command);
   command->callback([=, &context] { Compare(*command, *arguments, context).run(); });

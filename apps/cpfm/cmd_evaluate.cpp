@@ -71,7 +71,7 @@ void add_evaluate_command(CLI::App& app, Context& context) {
   add_model_argument(*command, *model_file);
   data_options->as_selfies = true;
   data_options->add_unscaled_to(*command);
-  arguments->add_to(*command);
+  arguments->add_to(*command, "--kernel", "Of the GWOT objective (default: heat*label, or heat without labels)");
   const auto output = std::make_shared<std::string>();
   command->add_option("-o,--output", *output, "Also write the figures to this file")->option_text("FILE.json");
   sample->add_to(*command);

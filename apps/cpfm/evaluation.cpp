@@ -156,7 +156,7 @@ std::unique_ptr<PictureFeatures> open_features(const std::string& spec, const st
 
 }  // namespace
 
-void EvaluationArguments::add_to(CLI::App& command, bool with_kernel) {
+void EvaluationArguments::add_to(CLI::App& command, const char* kernel_option, const char* kernel_text) {
   command
       .add_option("--judge", judge_data,
                   "Originals to train a judge on: of classes, or of the first property of molecules")
@@ -174,9 +174,8 @@ void EvaluationArguments::add_to(CLI::App& command, bool with_kernel) {
       ->type_name("N")
       ->capture_default_str();
   command.add_flag("--entropic", entropic, "Also that distance as the paper has it, by Sinkhorn, and debiased");
-  if (with_kernel)
-    command.add_option("--kernel", kernel, "Of the GWOT objective (default: heat*label, or heat without labels)")
-        ->option_text("EXPR");
+  this->kernel_option = kernel_option;
+  command.add_option(kernel_option, kernel, kernel_text)->option_text("EXPR");
   command.add_option("--neighbours", neighbours, "K of trustworthiness and continuity")
       ->transform(whole_number(1, 1000))
       ->type_name("K")
@@ -239,7 +238,12 @@ struct Evaluation::Impl {
     std::iota(every.begin(), every.end(), std::size_t{0});
     all.shown = select(data, every);
     fitted_to.scale.apply(all.shown.samples.view());
-    all.kernel = make_kernel(o.kernel.empty() ? default_kernel(all.shown) : o.kernel, all.shown, progress.get());
+    try {
+      all.kernel = make_kernel(o.kernel.empty() ? default_kernel(all.shown) : o.kernel, all.shown, progress.get());
+    } catch (const Error& error) {
+      if (error.where() != "--kernel") throw;
+      throw Error(o.kernel_option, error.problem(), error.remedy());
+    }
     if (in_parts() && !all.kernel->extends())
       throw Error("--run-samples", fmt::format("{} is of all samples alone", all.kernel->expression()), "leave it out");
     if (!o.lpips.empty()) perceptual = flow_library().load_lpips(o.lpips, sample.device);

@@ -19,8 +19,10 @@ struct EvaluationArguments {
   // How many of n samples a run has.
   std::size_t of_run(std::size_t n) const { return run_samples > 0 ? std::min(run_samples, n) : n; }
 
-  // --kernel only where the command has none of its own.
-  void add_to(CLI::App& command, bool with_kernel = true);
+  std::string kernel_option = "--kernel";  // where `kernel` comes from, for messages
+
+  // `kernel_option` is --kernel, but where that of the command is another kernel.
+  void add_to(CLI::App& command, const char* kernel_option, const char* kernel_text);
 };
 
 // What whoever fitted the models knows besides.

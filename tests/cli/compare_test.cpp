@@ -199,6 +199,27 @@ TEST(Compare, TellsAPropertyByItsNeighboursOnTheMap) {
   EXPECT_CONTAINS(read_bytes(dir / "c/table.csv"), "kpca,\"knn_r2.b|, x\",");
 }
 
+TEST(Compare, MeasuresGwotByAnotherKernelThanThatOfTheMap) {
+  const TempDir dir;
+  write_table(dir / "t.csv", 90, 0.1);
+  const Outcome first = run_cpfm(table_words(dir, "c", {"--kernel", "heat(sigma=1)"}));
+  ASSERT_EQ(first.exit_code, 0) << first.err;
+  const auto fitted = fs::last_write_time(dir / "c/kpca/model.cpfm");
+  const auto by = [&](const Outcome& outcome) { return outcome.json()["methods"]["kpca"]["gwot"]; };
+  EXPECT_CONTAINS(by(first)["kernel"].get<std::string>(), "heat");
+  const Outcome other = run_cpfm(table_words(dir, "c", {"--kernel", "heat(sigma=1)", "--gwot-kernel", "label"}));
+  ASSERT_EQ(other.exit_code, 0) << other.err;
+  EXPECT_EQ(by(other)["kernel"], "label");
+  EXPECT_NE(by(other)["mean"], by(first)["mean"]);
+  EXPECT_EQ(fs::last_write_time(dir / "c/kpca/model.cpfm"), fitted);
+  const Outcome wrong = run_cpfm(table_words(dir, "c", {"--kernel", "heat(sigma=1)", "--gwot-kernel", "labl"}));
+  EXPECT_EQ(wrong.exit_code, 1);
+  EXPECT_CONTAINS(wrong.err, "--gwot-kernel: unknown kernel 'labl'");
+  const Outcome own = run_cpfm(table_words(dir, "d", {"--kernel", "haet"}));
+  EXPECT_EQ(own.exit_code, 1);
+  EXPECT_CONTAINS(own.err, "cpfm: --kernel: unknown kernel 'haet'");
+}
+
 TEST(Compare, GoesOnAfterAnInterrupt) {
   const TempDir dir;
   const std::string out = (dir / "c").string();
