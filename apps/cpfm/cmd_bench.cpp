@@ -1,21 +1,16 @@
-// cpfm bench sinkhorn | gwot: how fast this build is on this machine, on problems it makes up itself. bench/coupling
-// compares it with other programs.
+// cpfm bench sinkhorn | gwot | train | sample: how fast this build is on this machine, on problems it makes up itself.
+// Here is stage 1; bench/coupling compares it with other programs. Stage 2 is in cmd_bench_flow.cpp.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
-#include <fstream>
-#include <thread>
 #include <utility>
 
 #include "base/memory.hpp"
 #include "base/text.hpp"
-#include "build_facts.hpp"
+#include "bench_tools.hpp"
 #include "checks.hpp"
-#include "cli.hpp"
 #include "coupling/objective.hpp"
-#include "coupling/pair_sums.hpp"
 #include "coupling/placement.hpp"
 #include "coupling/sinkhorn.hpp"
 #include "cpfm/device.hpp"
@@ -24,9 +19,7 @@
 #include "cpfm/kernel.hpp"
 #include "cpfm/latent.hpp"
 #include "cpfm/model.hpp"
-#include "cpfm/parallel.hpp"
 #include "cpfm/random.hpp"
-#include "cuda/device.hpp"
 #include "cuda/memory.hpp"
 #include "cuda/throughput.hpp"
 
@@ -34,49 +27,6 @@ namespace cpfm::app {
 namespace {
 
 constexpr std::uint32_t kCentreStream = 0x62636e74, kSampleStream = 0x6273616d;  // "bcnt", "bsam"
-
-class Stopwatch {
- public:
-  // Seconds since the last call, or since it was made.
-  double lap() {
-    const auto now = Clock::now(), before = std::exchange(last_, now);
-    return std::chrono::duration<double>(now - before).count();
-  }
-
- private:
-  using Clock = std::chrono::steady_clock;
-  Clock::time_point last_ = Clock::now();
-};
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : 0.5 * (values[half - 1] + values[half]);
-}
-
-std::string cpu_model() {
-  std::ifstream info("/proc/cpuinfo");
-  for (std::string line; std::getline(info, line);) {
-    if (line.starts_with("model name")) return printable(trim(line.substr(line.find(':') + 1)), 200);
-  }
-  return "unknown";
-}
-
-Json machine_facts() {
-  return {{"cpu", cpu_model()},    {"cores", std::thread::hardware_concurrency()},
-          {"threads", threads()},  {"simd", simd_targets().front()},
-          {"version", kVersion},   {"commit", kCommit},
-          {"compiler", kCompiler}, {"build_type", kBuildType}};
-}
-
-void print_line(const char* what, const std::string& text) { fmt::print("  {:<11} {}\n", what, text); }
-
-void print_machine(const Json& machine) {
-  print_line("machine", fmt::format("{}, {} threads, {}{}", machine["cpu"].get<std::string>(),
-                                    machine["threads"].get<int>(), machine["simd"].get<std::string>(),
-                                    machine.contains("gpu") ? ", on " + machine["gpu"].get<std::string>() : ""));
-  print_line("build", fmt::format("cpfm {} ({}, {}, {})", kVersion, kCommit, kCompiler, kBuildType));
-}
 
 void check_drop(double drop) {
   if (!(drop >= 0 && drop < 1)) throw Error("--drop", fmt::format("{} is out of range", drop), "0 to below 1");
@@ -87,20 +37,10 @@ void check_epsilon(double epsilon) {
     throw Error("--epsilon", fmt::format("{} is out of range", epsilon), "a positive number, at most 1e6");
 }
 
-void add_device(CLI::App& command, std::string& device) {
-  command.add_option("--device", device, "auto, cpu, cuda or cuda:N")->type_name("DEVICE")->capture_default_str();
-}
-
-// Where it ran; of a CUDA device also its name and the most memory that was held there.
-Json device_facts(Device device) {
-  Json facts{{"device", device.name()}};
-  if (!device.is_cuda()) return facts;
-  const CudaFacts cuda = cuda_facts();
-  for (const CudaDevice& found : cuda.devices) {
-    if (found.ordinal == device.cuda) facts["gpu"] = found.name;
-  }
-  facts["toolkit"] = cuda.toolkit;
-  facts["peak_device_mb"] = std::round(static_cast<double>(device_peak()) / 1e5) / 10;
+// With the most memory that was held on a CUDA device.
+Json coupling_facts(Device device) {
+  Json facts = machine_facts(device);
+  if (device.is_cuda()) facts["peak_device_mb"] = std::round(static_cast<double>(device_peak()) / 1e5) / 10;
   return facts;
 }
 
@@ -194,8 +134,7 @@ Json run_sinkhorn(const SinkhornBench& bench, std::uint64_t seed) {
     out["exponentials_per_second"] = exponentials_per_second(device);
     out["share_of_exponentials"] = out["pairs_per_second"].get<double>() / out["exponentials_per_second"].get<double>();
   }
-  out["machine"] = machine_facts();
-  out["machine"].update(device_facts(device));
+  out["machine"] = coupling_facts(device);
   return out;
 }
 
@@ -321,8 +260,7 @@ Json run_gwot(const GwotBench& bench, const Context& context) {
   const GwotState& state = solver.state();
   if (state.status == GwotStatus::kNonFiniteInput)
     throw Error(kernel->expression(), "the kernel gave values that are not finite", "is its scale sensible?");
-  Json machine = machine_facts();
-  machine.update(device_facts(device));
+  const Json machine = coupling_facts(device);
   const double peak = peak_memory();  // before the objective, which is not part of what is measured
   const std::vector<double> km = kernel_times(*kernel, solver.mean(), progress.get(), device);
   return {{"benchmark", "gwot"},
@@ -420,6 +358,8 @@ void add_bench_command(CLI::App& app, Context& context) {
   command->require_subcommand(1);
   add_sinkhorn(*command, context);
   add_gwot(*command, context);
+  add_train_bench(*command, context);
+  add_sample_bench(*command, context);
 }
 
 }  // namespace cpfm::app

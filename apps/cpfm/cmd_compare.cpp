@@ -94,6 +94,15 @@ std::string difference(const std::string& mine, const std::string& theirs) {
   return fmt::format("{} here, and {} there", printable(only(mine, theirs), 200), printable(only(theirs, mine), 200));
 }
 
+// What tells a file from one that took its place; nothing where there is none.
+std::string stamp_of(const std::string& file) {
+  std::error_code none;
+  const auto changed = fs::last_write_time(file, none);
+  if (file.empty() || none) return "";
+  const auto size = fs::is_regular_file(file, none) ? fs::file_size(file, none) : 0;
+  return fmt::format(" {} {}", size, changed.time_since_epoch().count());
+}
+
 // A figure as Evaluation::measure() writes it, with numbers that can be written down.
 bool is_figure(const Json& figure) {
   const auto finite = [&](const char* key) {
@@ -113,6 +122,12 @@ class Compare {
     methods_ = chosen_methods(o_.methods);
     check_options();
     load();
+    const auto compared = [&](const char* method) {
+      return std::find(methods_.begin(), methods_.end(), method) != methods_.end();
+    };
+    // Options that do not fit are no failure of a method.
+    if (compared("cpfm")) o_.couple.resolve(context_, train_.size());
+    if (methods_ != std::vector<std::string>{"kpca"}) o_.train.resolve(context_, train_, flow_library());
     data_key_ = fmt::format("{:016x}", fingerprint(train_));
     fit_key_ = config_with(command_, [](const CLI::Option& option) {
       return DataOptions::owns(option) || CoupleArguments::owns(option) || TrainArguments::owns(option) ||
@@ -123,7 +138,10 @@ class Compare {
     });
     // Figures that are measured in another way from a version on have another number here.
     constexpr int kMeasuredAs = 2;
-    measure_key_ = fmt::format("{}{} {:016x} {}", measure_options_, data_key_, fingerprint(test_), kMeasuredAs);
+    const std::string& features = o_.evaluation.features;
+    measure_key_ = fmt::format("{}{} {:016x} {}{}{}{}", measure_options_, data_key_, fingerprint(test_), kMeasuredAs,
+                               stamp_of(o_.evaluation.judge_data), stamp_of(o_.evaluation.lpips),
+                               stamp_of(features.substr(features.find(':') + 1)));
     bool all_measured = true;
     for (const std::string& method : methods_) {
       refuse_other_options(method);
@@ -132,17 +150,16 @@ class Compare {
     if (!all_measured) prepare_evaluation();  // what is wrong with it is said before anything is trained
     make_run_folder(out_);
     for (const std::string& method : methods_) {
-      std::optional<Json> known = measured(method);
-      if (!known) {
-        if (!fitted(method)) fit_one(method);
-        try {
-          known = measure(method);
-        } catch (const Interrupted&) {
-          throw Interrupted(going_on());
-        }
+      // What one method cannot do keeps no other from its place in the table.
+      try {
+        const Json known = fit_and_measure(method);
+        table_.add(method, known.at("figures"));
+        runs_[method] = known.at("run");
+      } catch (const Error& error) {
+        if (methods_.size() == 1) throw;
+        log().warn("{} failed: {}", method, error.what());
+        table_.add_failed(method, error.what());
       }
-      table_.add(method, known->at("figures"));
-      runs_[method] = known->at("run");
     }
     if (!o_.laws.empty()) {
       try {
@@ -156,8 +173,19 @@ class Compare {
       Json result = table_.json();
       result["output"] = out_.string();
       context_.print(result);
-      return;
+    } else {
+      print_table();
     }
+    if (const Json failed = table_.failures(); !failed.empty()) {
+      std::vector<std::string> names;
+      for (const auto& [method, why] : failed.items()) names.push_back(method);
+      throw Error("compare", fmt::format("{} failed", fmt::join(names, ", ")),
+                  "the table has the others, and says why; another folder takes other options");
+    }
+  }
+
+ private:
+  void print_table() const {
     const std::size_t of_run = o_.evaluation.of_run(test_.size());
     fmt::print("{}: {} samples that no method has seen{}, {} trained on\n{}", printable(test_.source, 200),
                test_.size(), of_run < test_.size() ? fmt::format(", {} of them in each run", of_run) : "",
@@ -165,7 +193,16 @@ class Compare {
     fmt::print("{}\n", printable((out_ / "report.html").string(), 200));
   }
 
- private:
+  Json fit_and_measure(const std::string& method) {
+    if (const std::optional<Json> known = measured(method)) return *known;
+    if (!fitted(method)) fit_one(method);
+    try {
+      return measure(method);
+    } catch (const Interrupted&) {
+      throw Interrupted(going_on());
+    }
+  }
+
   void check_options() const {
     if (o_.data.part != "all")
       throw Error("--part", "is decided by what is compared", "one part is for training and the other is measured");
@@ -415,7 +452,9 @@ class Compare {
     return made;
   }
   Coupling couple_with(const std::string& law, const fs::path& checkpoint) const {
-    if (law == o_.couple.options.latent && runs_.contains("cpfm")) return Coupling::load(out_ / "cpfm/coupling.cpfm");
+    const fs::path of_cpfm = out_ / "cpfm/coupling.cpfm";
+    const bool compared = std::find(methods_.begin(), methods_.end(), "cpfm") != methods_.end();
+    if (law == o_.couple.options.latent && compared && fs::exists(of_cpfm)) return Coupling::load(of_cpfm);
     CoupleArguments arguments = o_.couple;
     arguments.options.latent = law;
     CoupleOptions options = arguments.resolve(context_, train_.size());

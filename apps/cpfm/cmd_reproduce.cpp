@@ -20,9 +20,9 @@ namespace fs = std::filesystem;
 namespace {
 
 // Options of 'compare' that may be given to 'reproduce' too.
-constexpr const char* kPassed[] = {"--methods",       "--epochs",   "--steps",      "--minutes",     "--batch",
-                                   "--learning-rate", "--schedule", "--device",     "--runs",        "--starts",
-                                   "--precision",     "--lpips",    "--test-limit", "--run-samples", "--features",
+constexpr const char* kPassed[] = {"--methods",       "--epochs",     "--steps",      "--minutes",     "--batch",
+                                   "--learning-rate", "--schedule",   "--device",     "--runs",        "--starts",
+                                   "--precision",     "--lpips",      "--test-limit", "--run-samples", "--features",
                                    "--kernel",        "--gwot-kernel"};
 
 const char* text_of(const std::string& name) {

@@ -108,7 +108,9 @@ void write_compare_report(const CompareReport& from, std::uint64_t seed) {
   for (const char* name : {"parameters", "steps", "samples seen", "minutes of training", "seconds of stage 1"})
     how.columns.push_back({.name = name, .numeric = true});
   for (const std::string& method : from.methods) {
-    const Json& run = from.runs.at(method);
+    const auto known = from.runs.find(method);
+    if (known == from.runs.end()) continue;  // it failed
+    const Json& run = known->second;
     const Json seconds = run.value("seconds", Json());
     how.rows.push_back({method, fmt::format("{}", run.value("parameters", std::uint64_t{0})),
                         fmt::format("{}", run.value("steps", std::uint64_t{0})),

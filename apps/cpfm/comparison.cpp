@@ -38,6 +38,18 @@ struct Comparison::Column {
 
 void Comparison::add(std::string method, const Json& figures) { rows_.push_back({std::move(method), figures}); }
 
+void Comparison::add_failed(std::string method, std::string why) {
+  rows_.push_back({.method = std::move(method), .failure = std::move(why)});
+}
+
+Json Comparison::failures() const {
+  Json failures = Json::object();
+  for (const Row& row : rows_) {
+    if (!row.failure.empty()) failures[row.method] = row.failure;
+  }
+  return failures;
+}
+
 std::vector<Comparison::Column> Comparison::columns() const {
   std::vector<Column> found, all{Column{"w2_gaussian", "W₂² to Gaussian", Column::kLess},
                                  Column{"w2_entropic", "entropic", Column::kLess},
@@ -123,6 +135,9 @@ std::vector<std::string> Comparison::notes() const {
   if (const Json* f = any("frechet"))
     notes.push_back(fmt::format("Fréchet distance: {} features of {} samples.", f->value("features", ""),
                                 f->value("n", std::size_t{0})));
+  for (const Row& row : rows_) {
+    if (!row.failure.empty()) notes.push_back(fmt::format("{} failed: {}.", row.method, row.failure));
+  }
   return notes;
 }
 
@@ -195,13 +210,17 @@ std::string Comparison::csv() const {
 
 Json Comparison::json() const {
   Json methods = Json::object();
-  for (const Row& row : rows_) methods[row.method] = row.figures;
+  for (const Row& row : rows_) {
+    if (row.failure.empty()) methods[row.method] = row.figures;
+  }
   Json best = Json::object();
   for (const Column& column : columns()) {
     for (const std::size_t i : column.best) best[column.key]["best"].push_back(rows_[i].method);
     for (const std::size_t i : column.second) best[column.key]["second"].push_back(rows_[i].method);
   }
-  return {{"methods", methods}, {"best", best}};
+  Json result{{"methods", methods}, {"best", best}};
+  if (Json failed = failures(); !failed.empty()) result["failed"] = std::move(failed);
+  return result;
 }
 
 ReportTable Comparison::table() const {

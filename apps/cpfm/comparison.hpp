@@ -14,6 +14,10 @@ class Comparison {
  public:
   // `figures` as Evaluation::measure() gives them.
   void add(std::string method, const Json& figures);
+  // A method without figures, and why it has none.
+  void add_failed(std::string method, std::string why);
+  // Why methods failed, by their name.
+  Json failures() const;
 
   // Aligned for a terminal, with its bold and underline; else Markdown.
   std::string text(bool terminal) const;
@@ -27,7 +31,8 @@ class Comparison {
  private:
   struct Row {
     std::string method;
-    Json figures;
+    Json figures = Json::object();
+    std::string failure = {};
   };
   struct Column;
   std::vector<Column> columns() const;  // the figures that any method has

@@ -260,9 +260,13 @@ struct Evaluation::Impl {
     if (has_features()) all.seen = features_of(data.samples);
     all.data = &data;
     rank_some(all, context.seed);
-    if (!can_rank(all)) {
-      log().warn("trustworthiness of {} neighbours needs more than {} samples, and there are {}", o.neighbours,
-                 2 * o.neighbours, all.rows.size());
+    if (ranked() <= 2 * o.neighbours) {
+      log().warn("trustworthiness of {} neighbours needs more than {} samples, and a run has {}", o.neighbours,
+                 2 * o.neighbours, ranked());
+    }
+    if (!data.properties.empty() && run_size() <= kPropertyNeighbours) {
+      log().warn("R² of a property by {} neighbours needs more samples than that, and a run has {}",
+                 kPropertyNeighbours, run_size());
     }
     if (const std::size_t n = run_size(); has_features() && n <= all.seen.cols()) {
       log().warn(
@@ -273,6 +277,8 @@ struct Evaluation::Impl {
   }
   std::size_t run_size() const { return o.of_run(data.size()); }
   bool in_parts() const { return run_size() < data.size(); }
+  // How many samples of a run have their neighbours compared.
+  std::size_t ranked() const { return std::min(run_size(), all.rows.size()); }
   static void rank_some(Part& part, std::uint64_t seed) {
     part.rows = subset(part.data->size(), seed);
     part.x_rows = take_rows(part.shown.samples.view(), part.rows);
@@ -451,8 +457,8 @@ Json Evaluation::Impl::measure(FlowModel& model) {
   }
   figures.tell(result, "gwot", {{"kernel", all.kernel->expression()}, {"random", gwot_random}});
   figures.tell(result, "gwot_share");
-  figures.tell(result, "trustworthiness", {{"k", o.neighbours}, {"n", std::min(run_size(), all.rows.size())}});
-  figures.tell(result, "continuity", {{"k", o.neighbours}, {"n", std::min(run_size(), all.rows.size())}});
+  figures.tell(result, "trustworthiness", {{"k", o.neighbours}, {"n", ranked()}});
+  figures.tell(result, "continuity", {{"k", o.neighbours}, {"n", ranked()}});
   figures.tell(result, "mse");
   figures.tell(result, "lpips", {{"network", "squeeze"}});
   if (has_features()) {

@@ -96,11 +96,14 @@ class Plan {
   const Side& targets() const { return transposed_ ? sides_->latent : sides_->data; }
   const Side& sources() const { return transposed_ ? sides_->data : sides_->latent; }
   struct OnDevice;
-  // Null: on the CPU.
-  DevicePlan* device_plan() const;
+  DevicePlan& device_plan() const;
+  template <class Work>
+  bool on_device(const Work& work) const;
   bool float_suffices() const;
   std::vector<std::uint32_t> draw_on(DevicePlan& device, std::span<const std::size_t> which, bool all,
                                      std::uint64_t seed, std::uint64_t index) const;
+  std::vector<std::uint32_t> draw_here(std::span<const std::size_t> which, std::uint64_t seed,
+                                       std::uint64_t index) const;
   void check_rows(std::span<const std::size_t> which) const;
   template <class Visit>
   void stream(std::span<const std::size_t> which, const Visit& visit) const;

@@ -9,6 +9,7 @@
 #include <numbers>
 #include <numeric>
 
+#include "base/log.hpp"
 #include "base/memory.hpp"
 #include "coupling/pair_sums_simd.hpp"
 #include "coupling/spatial_order.hpp"
@@ -16,6 +17,7 @@
 #include "cpfm/error.hpp"
 #include "cpfm/parallel.hpp"
 #include "cpfm/random.hpp"
+#include "cuda/memory.hpp"
 #include "cuda/plan.hpp"
 
 namespace cpfm {
@@ -163,8 +165,7 @@ void Plan::use(Device device) {
 
 Device Plan::device() const { return on_device_ ? on_device_->device : Device{}; }
 
-DevicePlan* Plan::device_plan() const {
-  if (!on_device_) return nullptr;
+DevicePlan& Plan::device_plan() const {
   const std::lock_guard lock(on_device_->building);
   if (!on_device_->plan) {
     const PlanParts& parts = *parts_;
@@ -175,7 +176,21 @@ DevicePlan* Plan::device_plan() const {
                           parts.y.data(), parts.column_potential.data(), parts.column_mass.data(), kDrop,
                           !float_suffices()});
   }
-  return on_device_->plan.get();
+  return *on_device_->plan;
+}
+
+// work(plan on the device); false where there is none or it has no room, beside a network that is being trained say,
+// and the CPU has to do it.
+template <class Work>
+bool Plan::on_device(const Work& work) const {
+  if (!on_device_) return false;
+  try {
+    work(device_plan());
+    return true;
+  } catch (const OutOfDeviceMemory& error) {
+    log().warn("the CPU takes over from the plan on {}: {}", on_device_->device.name(), error.problem());
+    return false;
+  }
 }
 
 std::vector<double> Plan::row(std::size_t i) const {
@@ -250,10 +265,18 @@ void Plan::stream(std::span<const std::size_t> which, const Visit& visit) const 
 }
 
 std::vector<std::uint32_t> Plan::draw(std::uint64_t seed, std::uint64_t index) const {
-  if (DevicePlan* const device = device_plan()) return draw_on(*device, {}, true, seed, index);
+  std::vector<std::uint32_t> drawn;
+  if (on_device([&](DevicePlan& device) { drawn = draw_on(device, {}, true, seed, index); })) return drawn;
   std::vector<std::size_t> every(rows());
   std::iota(every.begin(), every.end(), std::size_t{0});
-  return draw(every, seed, index);
+  return draw_here(every, seed, index);
+}
+
+std::vector<std::uint32_t> Plan::draw(std::span<const std::size_t> which, std::uint64_t seed,
+                                      std::uint64_t index) const {
+  std::vector<std::uint32_t> drawn;
+  if (on_device([&](DevicePlan& device) { drawn = draw_on(device, which, false, seed, index); })) return drawn;
+  return draw_here(which, seed, index);
 }
 
 // `all` stands for a list of every row.
@@ -278,9 +301,8 @@ std::vector<std::uint32_t> Plan::draw_on(DevicePlan& device, std::span<const std
 }
 
 // The sums of whole tiles are found by the fast loop; only the tile that holds the draw is looked into.
-std::vector<std::uint32_t> Plan::draw(std::span<const std::size_t> which, std::uint64_t seed,
-                                      std::uint64_t index) const {
-  if (DevicePlan* const device = device_plan()) return draw_on(*device, which, false, seed, index);
+std::vector<std::uint32_t> Plan::draw_here(std::span<const std::size_t> which, std::uint64_t seed,
+                                           std::uint64_t index) const {
   std::vector<std::uint32_t> drawn(which.size());
   stream(which, [&]<class T>(const PlanBlock<T>& block) {
     const std::size_t count = block.targets.count(), tiles = block.tiles.size();
@@ -346,9 +368,10 @@ FloatMatrix Plan::means(MatrixView<const float> values) const {
     }
     for (std::size_t k = 0; k < values.cols; ++k) means(i, k) = static_cast<float>(sum[k]);
   };
-  if (DevicePlan* const device = device_plan()) {
-    std::vector<unsigned char> lost(rows());
-    device->means(transposed_, values.data, values.cols, means.data(), lost.data());
+  std::vector<unsigned char> lost(rows());
+  if (on_device([&](DevicePlan& device) {
+        device.means(transposed_, values.data, values.cols, means.data(), lost.data());
+      })) {
     parallel_for(rows(), 64, [&](std::size_t begin, std::size_t end) {
       for (std::size_t i = begin; i < end; ++i) {
         if (lost[i]) by_itself(i);
@@ -395,10 +418,9 @@ Plan::Top Plan::top(std::size_t k) const {
   require_memory(12.0 * static_cast<double>(rows()) * static_cast<double>(k), "plan: top",
                  fmt::format("a list of {} × {}", rows(), k));
   Top top{k, std::vector<std::uint32_t>(rows() * k), std::vector<double>(rows() * k)};
-  if (DevicePlan* const device = k <= DevicePlan::kMostTop ? device_plan() : nullptr) {
-    device->top(transposed_, k, top.index.data(), top.probability.data());
+  if (k <= DevicePlan::kMostTop &&
+      on_device([&](DevicePlan& device) { device.top(transposed_, k, top.index.data(), top.probability.data()); }))
     return top;
-  }
   parallel_for(rows(), 16, [&](std::size_t begin, std::size_t end) {
     std::vector<std::uint32_t> order(columns());
     for (std::size_t i = begin; i < end; ++i) {
@@ -445,8 +467,7 @@ Plan Plan::with_rows(std::span<const double> w, std::span<const double> p) const
   other.column_mass = parts_->column_mass;
   other.row_mass.assign(count, 1.0 / static_cast<double>(count));
   other.row_potential.resize(count);
-  if (DevicePlan* const device = device_plan()) {
-    device->log2_sums(w.data(), p.data(), count, other.row_potential.data());
+  if (on_device([&](DevicePlan& device) { device.log2_sums(w.data(), p.data(), count, other.row_potential.data()); })) {
     for (std::size_t i = 0; i < count; ++i)
       other.row_potential[i] = std::log2(other.row_mass[i]) - other.row_potential[i];
   } else {

@@ -39,14 +39,20 @@ void check_cuda(cudaError_t error, const char* what) {
   if (error == cudaSuccess) return;
   cudaGetLastError();
   if (error == cudaErrorMemoryAllocation) refuse(std::string("too little is left for ") + what);
+  if (error == cudaErrorDevicesUnavailable)
+    throw Error("--device", "the GPU takes no work: another program has it to itself, or it is closed to programs",
+                "wait for it, choose another by cuda:N, or use --device cpu");
   throw std::runtime_error(std::string("CUDA, ") + what + ": " + cudaGetErrorString(error));
 }
 
-UseDevice::UseDevice(Device device) {
+UseDevice::UseDevice(Device device) : chosen_(device.cuda) {
   check_cuda(cudaGetDevice(&before_), "the present device");
-  check_cuda(cudaSetDevice(device.cuda), "choosing a device");
+  check_cuda(cudaSetDevice(chosen_), "choosing a device");
 }
-UseDevice::~UseDevice() { cudaSetDevice(before_); }
+UseDevice::~UseDevice() {
+  // A device that others keep to themselves cannot be gone back to, which must not be taken for a kernel's failure.
+  if (before_ != chosen_ && cudaSetDevice(before_) != cudaSuccess) cudaGetLastError();
+}
 
 void* device_allocate(std::size_t bytes, const char* what) {
   void* memory = nullptr;

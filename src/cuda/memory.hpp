@@ -27,7 +27,7 @@ class UseDevice {
   UseDevice& operator=(const UseDevice&) = delete;
 
  private:
-  int before_ = 0;
+  int chosen_ = 0, before_ = 0;
 };
 
 // Throws OutOfDeviceMemory where there is not enough; `what` is what it was for.

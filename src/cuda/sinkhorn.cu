@@ -444,14 +444,14 @@ struct DeviceSinkhorn::Impl {
   }
 
   ~Impl() {
-    int before = 0;
+    int before = device.cuda;
     cudaGetDevice(&before);
     cudaSetDevice(device.cuda);
     cudaStreamSynchronize(stream.get());
     graph.reset();
     shown.reset();
     stream.reset();
-    cudaSetDevice(before);
+    if (before != device.cuda && cudaSetDevice(before) != cudaSuccess) cudaGetLastError();
   }
 
   // Blocks that share a run of targets: enough for every processor to have all it can hold at once, and the number

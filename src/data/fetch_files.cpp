@@ -15,6 +15,7 @@
 #include "base/atomic_file.hpp"
 #include "base/log.hpp"
 #include "base/subprocess.hpp"
+#include "base/temporary_folder.hpp"
 #include "base/text.hpp"
 #include "cpfm/error.hpp"
 #include "cpfm/interrupt.hpp"
@@ -29,31 +30,6 @@ namespace {
 constexpr long kConnectSeconds = 10;
 constexpr long kStallSeconds = 30;  // give up when less than kStallBytes per second came for so long
 constexpr long kStallBytes = 1000;
-
-// A folder for the time of a fetch, gone with this object.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::error_code error;
-    const fs::path parent = fs::temp_directory_path(error);
-    std::string name = (parent / "cpfm-fetch-XXXXXX").string();
-    if (error || mkdtemp(name.data()) == nullptr) {
-      throw Error(parent.string(), "cannot make a temporary folder there: " + std::generic_category().message(errno),
-                  "set TMPDIR to a folder you may write to");
-    }
-    path_ = name;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 // A regular file of exactly `bytes` bytes; nothing of another size is read at all.
 std::vector<std::byte> read_exactly(const fs::path& file, std::uint64_t bytes) {
@@ -151,7 +127,7 @@ class ArchiveSource final : public FetchSource {
 
  private:
   void unpack(Progress& progress) {
-    auto folder = std::make_unique<TemporaryFolder>();
+    auto folder = std::make_unique<TemporaryFolder>("fetch");
     const fs::path archive = obtain_(folder->path(), progress);
     const fs::path unpacked = folder->path() / "unpacked";
     fs::create_directory(unpacked);

@@ -164,6 +164,7 @@ class TorchTrainer final : public Trainer {
   const TrainState& state() const override { return state_; }
 
   void save_checkpoint(const std::filesystem::path& file) const override {
+    if (!torch::isfinite(parameters_->master()).all().item<bool>()) throw_not_finite("the network is");
     TensorFileWriter writer;
     writer.set_metadata("cpfm.kind", kKind);
     writer.set_metadata("options", to_json(options_).dump());
@@ -332,10 +333,12 @@ class TorchTrainer final : public Trainer {
     state_.loss_y = sum_y_.item<double>() / static_cast<double>(summed_);
     last_read_ = now();
     if (device_.is_cuda()) state_.seconds += last_read_ - before;  // the time the GPU needed to catch up
-    if (!std::isfinite(state_.loss_x) || !std::isfinite(state_.loss_y)) {
-      throw Error("training", fmt::format("the loss is not finite any more at step {}", state_.steps),
-                  "the last checkpoint is kept; a smaller --learning-rate may help");
-    }
+    if (!std::isfinite(state_.loss_x) || !std::isfinite(state_.loss_y)) throw_not_finite("the loss is");
+  }
+
+  [[noreturn]] void throw_not_finite(const char* what) const {
+    throw Error("training", fmt::format("{} not finite any more at step {}", what, state_.steps),
+                "the last checkpoint is kept; a smaller --learning-rate may help");
   }
 
   // Losses of held-out pairs under the averaged weights.

@@ -83,6 +83,43 @@ TEST(BenchGwot, TheRandomObjectiveIsThatOfTheIndependentPlan) {
   }
 }
 
+#define CPFM_SKIP_WITHOUT_TORCH() \
+  if (!CPFM_HAS_TORCH) GTEST_SKIP() << "SKIPPED: this build has no libtorch"
+
+TEST(BenchTrain, TellsSamplesPerSecond) {
+  CPFM_SKIP_WITHOUT_TORCH();
+  const std::vector<std::string> words{"bench", "train",    "--preset", "table",     "--batch", "16",       "--steps",
+                                       "3",     "--repeat", "2",        "--threads", "2",       "--device", "cpu"};
+  auto with_json = words;
+  with_json.push_back("--json");
+  const auto json = run_cpfm(with_json).json();
+  EXPECT_EQ(json["batch"], 16);
+  EXPECT_EQ(json["all_seconds"].size(), 2u);
+  EXPECT_GT(json["seconds"], 0);
+  EXPECT_NEAR(json["samples_per_second"].get<double>() * json["seconds"].get<double>(), 3 * 16, 1e-6);
+  EXPECT_NE(json["machine"]["torch"].get<std::string>(), "");
+  EXPECT_EQ(json["machine"]["device"], "cpu");
+  expect_machine(json["machine"]);
+  const Outcome text = run_cpfm(words);
+  for (const char* part : {"train: the network 'table' on samples of 16 numbers", "per second", "batch of 16", "build"})
+    EXPECT_CONTAINS(text.out, part);
+}
+
+TEST(BenchSample, TellsWhatIsGeneratedAndEmbeddedPerSecond) {
+  CPFM_SKIP_WITHOUT_TORCH();
+  const std::vector<std::string> words{"bench", "sample",   "--preset", "tiny",      "--samples", "8",        "--steps",
+                                       "2",     "--repeat", "1",        "--threads", "2",         "--device", "cpu"};
+  auto with_json = words;
+  with_json.push_back("--json");
+  const auto json = run_cpfm(with_json).json();
+  EXPECT_EQ(json["shape"], "1 x 8 x 8");
+  EXPECT_EQ(json["steps"], 2);
+  EXPECT_NEAR(json["generated_per_second"].get<double>() * json["seconds"]["generate"].get<double>(), 8, 1e-6);
+  EXPECT_NEAR(json["embedded_per_second"].get<double>() * json["seconds"]["embed"].get<double>(), 8, 1e-6);
+  expect_machine(json["machine"]);
+  EXPECT_CONTAINS(run_cpfm(words).out, "sample: the network 'tiny' on samples of 1 x 8 x 8");
+}
+
 TEST(Bench, RefusesWhatItCannotMeasure) {
   expect_refused(run_cpfm({"bench", "sinkhorn", "--points", "1"}),
                  "--points: '1' is not allowed; a whole number from 2 to 1000000");
@@ -94,6 +131,13 @@ TEST(Bench, RefusesWhatItCannotMeasure) {
   expect_refused(run_cpfm({"bench", "gwot", "--epsilon", "0"}), "--epsilon: 0 is out of range; a positive number");
   expect_refused(run_cpfm({"bench", "gwot", "--points", "30", "--kernel", "heet"}), "did you mean 'heat'?", 2);
   expect_refused(run_cpfm({"bench", "sinkhron"}), "did you mean 'sinkhorn'?");
+  expect_refused(run_cpfm({"bench", "train", "--batch", "1"}), "--batch: '1' is not allowed");
+}
+
+TEST(Bench, RefusesNetworksAndDevicesThatAreNotThere) {
+  CPFM_SKIP_WITHOUT_TORCH();
+  expect_refused(run_cpfm({"bench", "train", "--preset", "mnits"}), "did you mean 'mnist'?");
+  expect_refused(run_cpfm({"bench", "sample", "--device", "cuda:99"}), "--device: libtorch knows no 'cuda:99' here");
 }
 
 }  // namespace

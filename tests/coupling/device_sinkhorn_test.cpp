@@ -10,7 +10,9 @@
 #include "cpfm/kernel.hpp"
 #include "cpfm/latent.hpp"
 #include "cpfm/random.hpp"
+#include "cuda/memory.hpp"
 #include "support/device.hpp"
+#include "support/files.hpp"
 
 namespace cpfm {
 namespace {
@@ -109,6 +111,32 @@ TEST(DeviceSinkhorn, LeavesOutWhatIsNotThere) {
   gpu.update_rows();
   EXPECT_LT(gpu.pairs() - before, cost.w.size() * cost.y.rows() * 3 / 4) << "many pairs hold nothing at this ε";
   EXPECT_LE(gpu.dropped(), 1e-7);
+}
+
+// Every form of the kernel, by number of dimensions and type, also leaves out.
+TEST(DeviceSinkhorn, AgreesWithTheCpuWhereItLeavesOut) {
+  CPFM_SKIP_WITHOUT_CUDA(any_cuda());
+  for (const int dim : {1, 2, 3, 8}) {
+    SCOPED_TRACE(dim);
+    const Cost cost(kernels_are_slow() ? 600 : 2500, kernels_are_slow() ? 700 : 2000, dim, true);
+    expect_same(cost, 0.02, false, 1e-7, 1e-4);
+    expect_same(cost, 0.02, true, 1e-7, 1e-6);
+  }
+}
+
+TEST(DeviceSinkhorn, WorksOnAfterMemoryWasRefused) {
+  CPFM_SKIP_WITHOUT_CUDA(any_cuda());
+  const UseDevice use(any_cuda());
+  const std::size_t held = device_held(), twice = 2 * device_memory().total;
+  try {
+    const DeviceArray<char> never(twice, "twice of all there is");
+    ADD_FAILURE() << "nothing was refused";
+  } catch (const OutOfDeviceMemory& error) {
+    EXPECT_CONTAINS(error.problem(), "are needed for twice of all there is, and ");
+    EXPECT_CONTAINS(error.problem(), " are free");
+  }
+  EXPECT_EQ(device_held(), held);
+  expect_same(Cost(100, 120, 2), 0.1, false, 0, 1e-5);
 }
 
 TEST(DeviceSinkhorn, RowsWithoutACentreAreComputedWhole) {
@@ -227,7 +255,7 @@ TEST(DeviceGwot, ReachesTheObjectiveOfTheCpu) {
     ASSERT_EQ(gpu.state().starts.size(), cpu.state().starts.size());
     for (std::size_t s = 0; s < cpu.state().starts.size(); ++s)
       EXPECT_NEAR(gpu.state().starts[s], cpu.state().starts[s], 2e-3 * cpu.state().starts[s]);
-    EXPECT_NEAR(gpu.state().reduced, cpu.state().reduced, 2e-3 * cpu.state().reduced);
+    EXPECT_NEAR(gpu.state().reduced, cpu.state().reduced, 2e-4 * cpu.state().reduced);
     const std::vector<double> potentials(gpu.row_potential().begin(), gpu.row_potential().end());
     if (run == 0)
       first = potentials;
@@ -247,7 +275,7 @@ TEST(DeviceCouple, GivesTheCouplingOfTheCpu) {
   Coupling gpu = couple(data, options);
   EXPECT_EQ(gpu.summary.device, any_cuda().name());
   EXPECT_EQ(gpu.summary.status, "converged");
-  EXPECT_NEAR(gpu.summary.objective, cpu.summary.objective, 2e-3 * cpu.summary.objective);
+  EXPECT_NEAR(gpu.summary.objective, cpu.summary.objective, 2e-4 * cpu.summary.objective);
   EXPECT_NEAR(gpu.summary.objective_random, cpu.summary.objective_random, 1e-5 * cpu.summary.objective_random);
   // A new sample is placed by the factor of either, on the device of its plan.
   const Plan here = cpu.place(data), there = gpu.place(data);

@@ -147,7 +147,7 @@ using std::fmin;
 using std::isfinite;
 
 // The host's side: one device, on which everything is done when it is asked for.
-enum cudaError { cudaSuccess, cudaErrorMemoryAllocation };
+enum cudaError { cudaSuccess, cudaErrorMemoryAllocation, cudaErrorDevicesUnavailable };
 typedef cudaError cudaError_t;
 typedef struct CUstream_st* cudaStream_t;
 typedef struct CUevent_st* cudaEvent_t;

@@ -160,6 +160,27 @@ TEST_F(OutOfMemory, AFactorDoesNotDependOnTheMemoryThereIs) {
   }
 }
 
+// What is asked of a plan is answered by the CPU where the device is full.
+TEST_F(OutOfMemory, APlanWithoutRoomIsUsedOnTheCpu) {
+  const Dataset data = clusters(60);
+  CoupleOptions options;
+  options.solver.starts = 0;
+  options.solver.epsilon = 0.05;
+  Coupling coupling = couple(data, options);
+  const std::vector<std::uint32_t> drawn = coupling.plan.draw(1, 2);
+  const FloatMatrix means = coupling.barycentres(coupling.plan);
+  const Plan::Top top = coupling.plan.top(3);
+  const FloatMatrix placed = coupling.barycentres(coupling.place(data));
+  coupling.plan.use(any_cuda());
+  leave(64);
+  const std::size_t held = device_held();
+  EXPECT_EQ(coupling.plan.draw(1, 2), drawn);
+  EXPECT_TRUE(std::ranges::equal(coupling.barycentres(coupling.plan).values(), means.values()));
+  EXPECT_EQ(coupling.plan.top(3).index, top.index);
+  EXPECT_TRUE(std::ranges::equal(coupling.barycentres(coupling.place(data)).values(), placed.values()));
+  EXPECT_EQ(device_held(), held);
+}
+
 TEST_F(OutOfMemory, StartsThatDoNotFitTogetherRunOneByOne) {
   constexpr std::size_t kPoints = 150, kStarts = 3;
   const Dataset data = clusters(kPoints);
