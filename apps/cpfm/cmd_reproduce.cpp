@@ -199,14 +199,16 @@ void add_reproduce_command(CLI::App& app, Context& context) {
       words->insert(words->end(), {"--output", folder.string()});
     }
     if (!compare.empty()) return run_command(compare, context);
-    // What is fitted stays fitted, if it is what is asked for.
-    const std::string asked = fmt::format("seed {}: {}\n", context.seed, fmt::join(fit, " "));
+    // What is fitted stays fitted, if it is what is asked for, and what is measured stays measured.
+    const std::string of = fmt::format("seed {}, {:016x}: ", context.seed, fingerprint(bytes_of(source)));
+    const std::string asked = fmt::format("{}{}\n", of, fmt::join(fit, " "));
     const fs::path noted = folder / "experiment.txt";
-    if (const std::string before = content_of(noted); !before.empty() && before != asked)
-      throw Error("--output", fmt::format("{} holds a run with other options or another seed", folder.string()),
+    const bool begun = fs::exists(folder / "config.toml");
+    if (begun && content_of(noted) != asked)
+      throw Error("--output", fmt::format("{} holds a run with other options, data or seed", folder.string()),
                   "name another folder");
     if (!fs::exists(folder / "report.html")) {
-      if (fs::exists(folder / "config.toml")) fit.push_back("--resume");
+      if (begun) fit.push_back("--resume");
       fs::create_directories(folder);
       write_whole(noted, asked);
       Context told = context;
@@ -215,9 +217,21 @@ void add_reproduce_command(CLI::App& app, Context& context) {
           context.json ? std::optional<OutputAside>(std::in_place) : std::nullopt;  // one object is printed
       run_command(fit, told);
     }
+    const fs::path figures = folder / "evaluation.json", measured = folder / "evaluation.txt";
     evaluate.insert(evaluate.begin() + 1, (folder / "model.cpfm").string());
-    evaluate.insert(evaluate.end(), {"--output", (folder / "evaluation.json").string()});
+    evaluate.insert(evaluate.end(), {"--output", figures.string()});
+    const std::string measure = fmt::format("{}{}\n", of, fmt::join(evaluate, " "));
+    const Json known = Json::parse(content_of(figures), nullptr, false);
+    if (known.is_object() && content_of(measured) == measure) {
+      if (context.json) return context.print(known);
+      fmt::print("{} has the figures of this experiment; nothing is measured again\n",
+                 printable(figures.string(), 200));
+      return;
+    }
+    std::error_code ignored;
+    fs::remove(measured, ignored);  // what is measured next is not yet
     run_command(evaluate, context);
+    write_whole(measured, measure);
   });
 }
 

@@ -7,6 +7,8 @@
 #include <chrono>
 #include <cmath>
 #include <fstream>
+#include <limits>
+#include <optional>
 
 #include "base/atomic_file.hpp"
 #include "base/log.hpp"
@@ -39,6 +41,27 @@ class Metrics {
 
  private:
   std::ofstream out_;
+};
+
+// A network that has learned to draw and then falls back to the loss of its beginning does not recover by itself.
+class LossWatch {
+ public:
+  void add(const TrainState& state, double learning_rate) {
+    constexpr int kReports = 5;
+    if (!first_) first_ = state.loss_x;
+    least_ = std::min(least_, state.loss_x);
+    above_ = state.loss_x > std::max(2 * least_, *first_ / 2) ? above_ + 1 : 0;
+    if (above_ != kReports) return;
+    log().warn(
+        "training has come apart: its loss of x was {:.3g} and stays at {:.3g}; a smaller --learning-rate than "
+        "{:g} may help",
+        least_, state.loss_x, learning_rate);
+  }
+
+ private:
+  std::optional<double> first_;
+  double least_ = std::numeric_limits<double>::infinity();
+  int above_ = 0;  // reports in a row
 };
 
 constexpr const char *kCoupling = "coupling.cpfm", *kPartial = "coupling.cpfm.partial", *kConfig = "config.toml";
@@ -275,9 +298,15 @@ RunResult train_run(const Run& run, FlowEntry& flow, const Context& context) {
   write_config(run.folder, run.config);
   if (run.coupling != nullptr && !is_there(run / kCoupling)) run.coupling->save(run / kCoupling);
   Metrics metrics(run / "metrics.jsonl", go_on);
+  LossWatch watch;
   try {
     trainer->run(
-        checkpoint, [&](const TrainState& state) { metrics.add(state); }, progress.get());
+        checkpoint,
+        [&](const TrainState& state) {
+          metrics.add(state);
+          watch.add(state, run.options.learning_rate);
+        },
+        progress.get());
   } catch (const Interrupted&) {
     throw Interrupted(fmt::format("{} holds the state; the same command with --resume goes on", checkpoint.string()));
   }

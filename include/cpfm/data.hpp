@@ -102,6 +102,7 @@ void validate(const Dataset& data);
 // Identifies data: datasets that differ in samples, labels, properties or molecules differ in it (but for bad luck of
 // 2^-64).
 std::uint64_t fingerprint(const Dataset& data);
+std::uint64_t fingerprint(std::span<const std::byte> bytes);
 
 // Rows of `data` in the order given.
 Dataset select(const Dataset& data, const std::vector<std::size_t>& rows);

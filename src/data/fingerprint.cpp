@@ -38,6 +38,8 @@ std::uint64_t hash_text(std::uint64_t hash, std::string_view text) {
 
 }  // namespace
 
+std::uint64_t fingerprint(std::span<const std::byte> bytes) { return hash_bytes(0, bytes); }
+
 std::uint64_t fingerprint(const Dataset& data) {
   std::uint64_t hash = mix(data.dim());
   hash = hash_bytes(hash, std::as_bytes(data.samples.values()));

@@ -220,6 +220,42 @@ TEST(Compare, MeasuresGwotByAnotherKernelThanThatOfTheMap) {
   EXPECT_CONTAINS(own.err, "cpfm: --kernel: unknown kernel 'haet'");
 }
 
+// Steps as large as these leave no network standing.
+TEST(Compare, OneMethodThatFailsKeepsNoOtherFromTheTable) {
+  const TempDir dir;
+  const std::string out = (dir / "c").string();
+  const auto words = compare_words(out, {"--methods", "vae,kpca", "--learning-rate", "1e6", "--warmup", "0"}, "40");
+  for (int again = 0; again < 2; ++again) {
+    const Outcome outcome = run_cpfm(words);
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_CONTAINS(outcome.err, "compare: vae failed");
+    const auto table = outcome.json();
+    EXPECT_TRUE(table["methods"].contains("kpca"));
+    EXPECT_FALSE(table["methods"].contains("vae"));
+    EXPECT_CONTAINS(table["failed"]["vae"].get<std::string>(), "not finite");
+    EXPECT_CONTAINS(read_bytes(dir / "c/table.md"), "vae failed: ");
+    EXPECT_CONTAINS(read_bytes(dir / "c/table.csv"), "kpca,mse,");
+    EXPECT_TRUE(fs::exists(dir / "c/report.html"));
+  }
+  // Where there is no other, its error is that of the command.
+  const Outcome alone = run_cpfm(
+      compare_words((dir / "d").string(), {"--methods", "vae", "--learning-rate", "1e6", "--warmup", "0"}, "40"));
+  EXPECT_EQ(alone.exit_code, 1);
+  EXPECT_CONTAINS(alone.err, "training: ");
+}
+
+TEST(Compare, TellsWhatTooFewSamplesLeaveOut) {
+  const TempDir dir;
+  write_table(dir / "t.csv", 90, 0.1);
+  std::vector<std::string> words = table_words(dir, "c", {"--property", "a", "--run-samples", "9"});
+  std::erase(words, "--quiet");
+  const Outcome outcome = run_cpfm(words);
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_CONTAINS(outcome.err, "trustworthiness of 10 neighbours needs more than 20 samples, and a run has 9");
+  EXPECT_CONTAINS(outcome.err, "R² of a property by 10 neighbours needs more samples than that, and a run has 9");
+  EXPECT_FALSE(outcome.json()["methods"]["kpca"].contains("trustworthiness"));
+}
+
 TEST(Compare, GoesOnAfterAnInterrupt) {
   const TempDir dir;
   const std::string out = (dir / "c").string();
@@ -256,6 +292,7 @@ TEST(Compare, SaysWhatDoesNotFit) {
   refuse({"--methods", "vae,pca"}, "--methods: 'pca' is not known");
   refuse({"--part", "test"}, "--part: is decided by what is compared");
   refuse({"--entropic", "--latent", "square"}, "--entropic: the map is square");
+  refuse({"--methods", "vae,kpca", "--preset", "tiny", "--width", "8"}, "--width: means nothing for a network");
   refuse({"--lpips", "nowhere"}, "nowhere");
   refuse({"--features", "inception:nowhere"}, "nowhere");
   refuse({"--features", "resnet"}, "--features: 'resnet' is not known");

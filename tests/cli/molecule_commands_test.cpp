@@ -242,11 +242,22 @@ TEST_F(MoleculeCommands, ReproduceQm9Quick) {
   ASSERT_EQ(again.exit_code, 0) << again.err;
   EXPECT_TRUE(again.json()["molecules"].contains("judge"));
   EXPECT_TRUE(fs::exists(*dir_ / "qm9/report.html"));
-  EXPECT_TRUE(fs::exists(*dir_ / "qm9/evaluation.json"));
+  ASSERT_TRUE(fs::exists(*dir_ / "qm9/evaluation.json"));
+  // What is measured stays so, until something else is to be measured.
+  const auto measured = fs::last_write_time(*dir_ / "qm9/evaluation.json");
+  const Outcome known = run_cpfm({"reproduce", "qm9", "--quick", "--data", path("data"), "-o", path("qm9"), "--steps",
+                                  "20", "--runs", "1", "--json", "--quiet"});
+  ASSERT_EQ(known.exit_code, 0) << known.err;
+  EXPECT_EQ(known.json(), again.json());
+  EXPECT_EQ(fs::last_write_time(*dir_ / "qm9/evaluation.json"), measured);
   // Another seed is another split: what was fitted would be measured on what it was fitted to.
   expect_refused(run_cpfm({"reproduce", "qm9", "--quick", "--data", path("data"), "-o", path("qm9"), "--steps", "20",
                            "--runs", "1", "--seed", "2"}),
-                 "another seed");
+                 "other options, data or seed");
+  write_bytes(*dir_ / "data/qm9.csv", table.substr(0, table.rfind('\n', table.size() - 2) + 1));
+  expect_refused(run_cpfm({"reproduce", "qm9", "--quick", "--data", path("data"), "-o", path("qm9"), "--steps", "20",
+                           "--runs", "1"}),
+                 "other options, data or seed");
 }
 
 }  // namespace
