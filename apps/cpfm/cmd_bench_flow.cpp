@@ -1,10 +1,13 @@
 // cpfm bench train | sample: how fast stage 2 learns and draws with a network of a given size, on samples of the size
 // it is meant for. What they hold does not matter for the time, so they are noise.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
+#include "base/memory.hpp"
 #include "base/temporary_folder.hpp"
+#include "base/text.hpp"
 #include "bench_tools.hpp"
 #include "checks.hpp"
 #include "cpfm/error.hpp"
@@ -24,7 +27,9 @@ struct FlowBench {
   int solver_steps = SampleOptions{}.steps;
 };
 
-FloatMatrix noise(std::size_t rows, std::size_t columns, std::uint64_t seed) {
+FloatMatrix noise(std::size_t rows, std::size_t columns, std::uint64_t seed, const char* option) {
+  require_memory(static_cast<double>(rows) * static_cast<double>(columns) * sizeof(float), option,
+                 fmt::format("{} samples of {} numbers", rows, columns), "fewer of them");
   FloatMatrix values(rows, columns);
   for (std::size_t i = 0; i < rows; ++i) {
     Rng rng(seed, kNoiseStream, i);
@@ -57,8 +62,8 @@ class Problem {
     const std::size_t columns = data_.image ? data_.image->size() : kColumns;
     flow_.check_training(options_, columns, data_.image);
     const auto rows = static_cast<std::size_t>(options_.batch);
-    samples_ = noise(rows, columns, seed);
-    places_ = noise(rows, 2, seed + 1);
+    samples_ = noise(rows, columns, seed, "--batch");
+    places_ = noise(rows, 2, seed + 1, "--batch");
     data_.samples = samples_.view();
     data_.latent = places_.view();
     data_.pairs = [rows](std::uint64_t) {
@@ -85,7 +90,7 @@ class Problem {
     return data_.image ? fmt::format("{} x {} x {}", data_.image->channels, data_.image->height, data_.image->width)
                        : fmt::format("{} numbers", samples_.cols());
   }
-  FloatMatrix samples(std::size_t n) const { return noise(n, samples_.cols(), options_.seed); }
+  FloatMatrix samples(std::size_t n) const { return noise(n, samples_.cols(), options_.seed, "--samples"); }
   // Where libtorch runs; a build without kernels of its own may still have a libtorch for CUDA.
   Device device() const { return options_.device == "cpu" ? Device{} : Device{std::stoi(options_.device.substr(5))}; }
   Json facts() const {
@@ -100,7 +105,8 @@ class Problem {
     if (asked == "auto") return known.size() > 1 ? known[1] : known[0];
     const std::string name = asked == "cuda" ? "cuda:0" : asked;
     if (std::find(known.begin(), known.end(), name) != known.end()) return name;
-    throw Error("--device", fmt::format("libtorch knows no '{}' here", asked), fmt::format("{}", known.back()));
+    throw Error("--device", fmt::format("libtorch knows no '{}' here", printable(asked)),
+                fmt::format("auto, {}", fmt::join(known, ", ")));
   }
 
   FlowEntry& flow_;
@@ -162,7 +168,7 @@ void print_train(const Json& result) {
 Json run_sample(const FlowBench& bench, const Context& context) {
   const Problem problem(bench, context.seed);
   const std::unique_ptr<FlowModel> model = problem.model();
-  const FloatMatrix x = problem.samples(bench.samples), y = noise(bench.samples, 2, context.seed);
+  const FloatMatrix x = problem.samples(bench.samples), y = noise(bench.samples, 2, context.seed, "--samples");
   SampleOptions options;
   options.steps = bench.solver_steps;
   options.seed = context.seed;

@@ -94,13 +94,14 @@ std::string difference(const std::string& mine, const std::string& theirs) {
   return fmt::format("{} here, and {} there", printable(only(mine, theirs), 200), printable(only(theirs, mine), 200));
 }
 
-// What tells a file from one that took its place; nothing where there is none.
-std::string stamp_of(const std::string& file) {
+// What tells a file from one that took its place; nothing of a folder, or where there is none.
+std::string content_key(const std::string& file) {
   std::error_code none;
-  const auto changed = fs::last_write_time(file, none);
-  if (file.empty() || none) return "";
-  const auto size = fs::is_regular_file(file, none) ? fs::file_size(file, none) : 0;
-  return fmt::format(" {} {}", size, changed.time_since_epoch().count());
+  return fs::is_regular_file(file, none) ? fmt::format(" {:016x}", fingerprint(bytes_of(file))) : "";
+}
+
+std::string told(const Error& error) {
+  return fmt::format("{}: {}{}{}", error.where(), error.problem(), error.remedy().empty() ? "" : "; ", error.remedy());
 }
 
 // A figure as Evaluation::measure() writes it, with numbers that can be written down.
@@ -122,12 +123,6 @@ class Compare {
     methods_ = chosen_methods(o_.methods);
     check_options();
     load();
-    const auto compared = [&](const char* method) {
-      return std::find(methods_.begin(), methods_.end(), method) != methods_.end();
-    };
-    // Options that do not fit are no failure of a method.
-    if (compared("cpfm")) o_.couple.resolve(context_, train_.size());
-    if (methods_ != std::vector<std::string>{"kpca"}) o_.train.resolve(context_, train_, flow_library());
     data_key_ = fmt::format("{:016x}", fingerprint(train_));
     fit_key_ = config_with(command_, [](const CLI::Option& option) {
       return DataOptions::owns(option) || CoupleArguments::owns(option) || TrainArguments::owns(option) ||
@@ -138,16 +133,21 @@ class Compare {
     });
     // Figures that are measured in another way from a version on have another number here.
     constexpr int kMeasuredAs = 2;
-    const std::string& features = o_.evaluation.features;
-    measure_key_ = fmt::format("{}{} {:016x} {}{}{}{}", measure_options_, data_key_, fingerprint(test_), kMeasuredAs,
-                               stamp_of(o_.evaluation.judge_data), stamp_of(o_.evaluation.lpips),
-                               stamp_of(features.substr(features.find(':') + 1)));
+    const std::size_t colon = o_.evaluation.features.find(':');
+    const std::string of_features = colon == std::string::npos ? "" : o_.evaluation.features.substr(colon + 1);
+    measure_key_ =
+        fmt::format("{}{} {:016x} {}{}{}{}", measure_options_, data_key_, fingerprint(test_), kMeasuredAs,
+                    content_key(o_.evaluation.judge_data), content_key(o_.evaluation.lpips), content_key(of_features));
     bool all_measured = true;
     for (const std::string& method : methods_) {
       refuse_other_options(method);
       all_measured = all_measured && measured(method);
     }
-    if (!all_measured) prepare_evaluation();  // what is wrong with it is said before anything is trained
+    if (!all_measured) {  // what is wrong is said before anything is trained
+      if (compared("cpfm")) o_.couple.resolve(context_, train_.size());
+      if (methods_ != std::vector<std::string>{"kpca"}) o_.train.resolve(context_, train_, flow_library());
+      prepare_evaluation();
+    }
     make_run_folder(out_);
     for (const std::string& method : methods_) {
       // What one method cannot do keeps no other from its place in the table.
@@ -156,16 +156,22 @@ class Compare {
         table_.add(method, known.at("figures"));
         runs_[method] = known.at("run");
       } catch (const Error& error) {
-        if (methods_.size() == 1) throw;
-        log().warn("{} failed: {}", method, error.what());
-        table_.add_failed(method, error.what());
+        // What is asked for cannot be: that is no failure of a method.
+        if (methods_.size() == 1 || error.where() == "--kernel" || error.where() == "--output") throw;
+        log().warn("{} failed: {}", method, told(error));
+        table_.add_failed(method, told(error));
+        failed_.push_back(method);
       }
     }
     if (!o_.laws.empty()) {
       try {
         couple_laws();
+        laws_there_ = true;
       } catch (const Interrupted&) {
         throw Interrupted(going_on());
+      } catch (const Error& error) {
+        log().warn("stage 1 on other laws failed: {}", told(error));
+        failed_.push_back("stage 1 on other laws");
       }
     }
     write_results();
@@ -176,15 +182,17 @@ class Compare {
     } else {
       print_table();
     }
-    if (const Json failed = table_.failures(); !failed.empty()) {
-      std::vector<std::string> names;
-      for (const auto& [method, why] : failed.items()) names.push_back(method);
-      throw Error("compare", fmt::format("{} failed", fmt::join(names, ", ")),
+    if (!failed_.empty()) {
+      throw Error("compare", fmt::format("{} failed", fmt::join(failed_, ", ")),
                   "the table has the others, and says why; another folder takes other options");
     }
   }
 
  private:
+  bool compared(const std::string& method) const {
+    return std::find(methods_.begin(), methods_.end(), method) != methods_.end();
+  }
+
   void print_table() const {
     const std::size_t of_run = o_.evaluation.of_run(test_.size());
     fmt::print("{}: {} samples that no method has seen{}, {} trained on\n{}", printable(test_.source, 200),
@@ -222,7 +230,7 @@ class Compare {
       }
     }
     const std::string& latent = o_.couple.options.latent;
-    const bool cpfm = std::find(methods_.begin(), methods_.end(), "cpfm") != methods_.end();
+    const bool cpfm = compared("cpfm");
     if (o_.evaluation.entropic && cpfm && latent != "gaussian")
       throw Error("--entropic", fmt::format("the map is {}, not gaussian", printable(latent)));
     if (cpfm && methods_.size() > 1 && o_.couple.options.latent_options.dim == 0) {
@@ -452,9 +460,7 @@ class Compare {
     return made;
   }
   Coupling couple_with(const std::string& law, const fs::path& checkpoint) const {
-    const fs::path of_cpfm = out_ / "cpfm/coupling.cpfm";
-    const bool compared = std::find(methods_.begin(), methods_.end(), "cpfm") != methods_.end();
-    if (law == o_.couple.options.latent && compared && fs::exists(of_cpfm)) return Coupling::load(of_cpfm);
+    if (law == o_.couple.options.latent && runs_.contains("cpfm")) return Coupling::load(out_ / "cpfm/coupling.cpfm");
     CoupleArguments arguments = o_.couple;
     arguments.options.latent = law;
     CoupleOptions options = arguments.resolve(context_, train_.size());
@@ -477,7 +483,7 @@ class Compare {
     write_whole(out_ / "table.json", result.dump(2) + "\n");
     write_whole(out_ / "table.csv", table_.csv());
     write_whole(out_ / "table.md", table_.text(false));
-    const fs::path laws = o_.laws.empty() || !can_draw() ? fs::path() : out_ / "laws.png";
+    const fs::path laws = laws_there_ && can_draw() ? out_ / "laws.png" : fs::path();
     write_compare_report({out_, methods_, train_, test_, table_, runs_, laws, context_.command_line, measure_options_},
                          context_.seed);
   }
@@ -496,6 +502,8 @@ class Compare {
   std::unique_ptr<Evaluation> evaluation_;
   Comparison table_;
   std::map<std::string, Json> runs_;
+  std::vector<std::string> failed_;  // methods, and what else is not in the report
+  bool laws_there_ = false;
 };
 
 }  // namespace

@@ -12,7 +12,9 @@
 #include "cli.hpp"
 #include "config.hpp"
 #include "cpfm/error.hpp"
+#include "evaluation.hpp"
 #include "experiments.hpp"
+#include "molecule_evaluation.hpp"
 #include "whole_file.hpp"
 
 namespace cpfm::app {
@@ -220,12 +222,16 @@ void add_reproduce_command(CLI::App& app, Context& context) {
     const fs::path figures = folder / "evaluation.json", measured = folder / "evaluation.txt";
     evaluate.insert(evaluate.begin() + 1, (folder / "model.cpfm").string());
     evaluate.insert(evaluate.end(), {"--output", figures.string()});
-    const std::string measure = fmt::format("{}{}\n", of, fmt::join(evaluate, " "));
+    // Figures that are measured in another way from a version on have another number here.
+    constexpr int kMeasuredAs = 1;
+    const std::string measure = fmt::format("{}{} {:016x} {}\n", of, kMeasuredAs,
+                                            fingerprint(bytes_of(folder / "model.cpfm")), fmt::join(evaluate, " "));
     const Json known = Json::parse(content_of(figures), nullptr, false);
     if (known.is_object() && content_of(measured) == measure) {
       if (context.json) return context.print(known);
-      fmt::print("{} has the figures of this experiment; nothing is measured again\n",
-                 printable(figures.string(), 200));
+      fmt::print("{}, measured before:\n", printable(figures.string(), 200));
+      print_evaluation(known);
+      if (known.contains("molecules")) print_molecules(known["molecules"]);
       return;
     }
     std::error_code ignored;

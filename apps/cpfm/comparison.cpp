@@ -42,14 +42,6 @@ void Comparison::add_failed(std::string method, std::string why) {
   rows_.push_back({.method = std::move(method), .failure = std::move(why)});
 }
 
-Json Comparison::failures() const {
-  Json failures = Json::object();
-  for (const Row& row : rows_) {
-    if (!row.failure.empty()) failures[row.method] = row.failure;
-  }
-  return failures;
-}
-
 std::vector<Comparison::Column> Comparison::columns() const {
   std::vector<Column> found, all{Column{"w2_gaussian", "W₂² to Gaussian", Column::kLess},
                                  Column{"w2_entropic", "entropic", Column::kLess},
@@ -210,8 +202,12 @@ std::string Comparison::csv() const {
 
 Json Comparison::json() const {
   Json methods = Json::object();
+  Json failed = Json::object();
   for (const Row& row : rows_) {
-    if (row.failure.empty()) methods[row.method] = row.figures;
+    if (row.failure.empty())
+      methods[row.method] = row.figures;
+    else
+      failed[row.method] = row.failure;
   }
   Json best = Json::object();
   for (const Column& column : columns()) {
@@ -219,7 +215,7 @@ Json Comparison::json() const {
     for (const std::size_t i : column.second) best[column.key]["second"].push_back(rows_[i].method);
   }
   Json result{{"methods", methods}, {"best", best}};
-  if (Json failed = failures(); !failed.empty()) result["failed"] = std::move(failed);
+  if (!failed.empty()) result["failed"] = std::move(failed);
   return result;
 }
 

@@ -16,8 +16,6 @@ class Comparison {
   void add(std::string method, const Json& figures);
   // A method without figures, and why it has none.
   void add_failed(std::string method, std::string why);
-  // Why methods failed, by their name.
-  Json failures() const;
 
   // Aligned for a terminal, with its bold and underline; else Markdown.
   std::string text(bool terminal) const;

@@ -1,14 +1,16 @@
 #include "flow_library.hpp"
 
-#include <malloc.h>
-
 #include <cstdlib>
+#if CPFM_HAS_TORCH
+#include <malloc.h>
+#endif
 
 #include "base/load_library.hpp"
 #include "cpfm/error.hpp"
 #include "cpfm/parallel.hpp"
 
 namespace cpfm::app {
+#if CPFM_HAS_TORCH
 namespace {
 
 // Every step of training frees its tensors and asks for the same again. Large ones would go back to the system each
@@ -23,6 +25,7 @@ void keep_freed_memory() {
 }
 
 }  // namespace
+#endif
 
 FlowEntry& flow_library() {
 #if CPFM_HAS_TORCH

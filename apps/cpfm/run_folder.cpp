@@ -7,8 +7,6 @@
 #include <chrono>
 #include <cmath>
 #include <fstream>
-#include <limits>
-#include <optional>
 
 #include "base/atomic_file.hpp"
 #include "base/log.hpp"
@@ -17,6 +15,7 @@
 #include "cpfm/baseline.hpp"
 #include "cpfm/error.hpp"
 #include "cpfm/model.hpp"
+#include "loss_watch.hpp"
 #include "molecules.hpp"
 #include "run_report.hpp"
 
@@ -27,7 +26,14 @@ namespace {
 // One JSON object per report; what a stopped run wrote stays.
 class Metrics {
  public:
-  Metrics(const fs::path& file, bool go_on) : out_(file, go_on ? std::ios::app : std::ios::trunc) {
+  Metrics(const fs::path& file, bool go_on) {
+    if (std::ifstream in(file); go_on) {
+      for (std::string line; std::getline(in, line);) {
+        const Json entry = Json::parse(line, nullptr, false);
+        if (entry.is_object() && entry.value("loss_x", Json()).is_number()) before_.push_back(entry["loss_x"]);
+      }
+    }
+    out_.open(file, go_on ? std::ios::app : std::ios::trunc);
     if (!out_) throw Error(file.string(), "cannot be written");
   }
   void add(const TrainState& state) {
@@ -38,30 +44,12 @@ class Metrics {
     if (state.validation_y) line["validation_y"] = *state.validation_y;
     out_ << line.dump() << '\n' << std::flush;
   }
+  // Losses of x that a stopped run wrote.
+  const std::vector<double>& losses_before() const { return before_; }
 
  private:
   std::ofstream out_;
-};
-
-// A network that has learned to draw and then falls back to the loss of its beginning does not recover by itself.
-class LossWatch {
- public:
-  void add(const TrainState& state, double learning_rate) {
-    constexpr int kReports = 5;
-    if (!first_) first_ = state.loss_x;
-    least_ = std::min(least_, state.loss_x);
-    above_ = state.loss_x > std::max(2 * least_, *first_ / 2) ? above_ + 1 : 0;
-    if (above_ != kReports) return;
-    log().warn(
-        "training has come apart: its loss of x was {:.3g} and stays at {:.3g}; a smaller --learning-rate than "
-        "{:g} may help",
-        least_, state.loss_x, learning_rate);
-  }
-
- private:
-  std::optional<double> first_;
-  double least_ = std::numeric_limits<double>::infinity();
-  int above_ = 0;  // reports in a row
+  std::vector<double> before_;
 };
 
 constexpr const char *kCoupling = "coupling.cpfm", *kPartial = "coupling.cpfm.partial", *kConfig = "config.toml";
@@ -299,12 +287,17 @@ RunResult train_run(const Run& run, FlowEntry& flow, const Context& context) {
   if (run.coupling != nullptr && !is_there(run / kCoupling)) run.coupling->save(run / kCoupling);
   Metrics metrics(run / "metrics.jsonl", go_on);
   LossWatch watch;
+  for (const double loss : metrics.losses_before()) watch.add(loss);
   try {
     trainer->run(
         checkpoint,
         [&](const TrainState& state) {
           metrics.add(state);
-          watch.add(state, run.options.learning_rate);
+          if (watch.add(state.loss_x))
+            log().warn(
+                "training has come apart: its loss of x was {:.3g} and stays at {:.3g}; a smaller "
+                "--learning-rate than {:g} may help",
+                watch.least(), state.loss_x, run.options.learning_rate);
         },
         progress.get());
   } catch (const Interrupted&) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <limits>
 #include <mutex>
@@ -153,6 +154,7 @@ Plan Plan::transposed() const {
 struct Plan::OnDevice {
   Device device;
   std::mutex building;
+  std::atomic<bool> told = false;  // that there is no room for it
   std::unique_ptr<DevicePlan> plan;
 };
 
@@ -188,7 +190,8 @@ bool Plan::on_device(const Work& work) const {
     work(device_plan());
     return true;
   } catch (const OutOfDeviceMemory& error) {
-    log().warn("the CPU takes over from the plan on {}: {}", on_device_->device.name(), error.problem());
+    if (!on_device_->told.exchange(true))
+      log().warn("the CPU takes over from the plan on {}: {}", on_device_->device.name(), error.problem());
     return false;
   }
 }

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <thread>
@@ -242,6 +243,31 @@ TEST(Compare, OneMethodThatFailsKeepsNoOtherFromTheTable) {
       compare_words((dir / "d").string(), {"--methods", "vae", "--learning-rate", "1e6", "--warmup", "0"}, "40"));
   EXPECT_EQ(alone.exit_code, 1);
   EXPECT_CONTAINS(alone.err, "training: ");
+}
+
+TEST(Compare, WhatIsAskedForWronglyIsNoFailureOfAMethod) {
+  const TempDir dir;
+  write_table(dir / "t.csv", 90, 0.1);
+  std::vector<std::string> words = table_words(dir, "c", {"--kernel", "haet", "--gwot-kernel", "heat", "--steps", "2"});
+  std::replace(words.begin(), words.end(), std::string("kpca"), std::string("cpfm,kpca"));
+  const Outcome outcome = run_cpfm(words);
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_CONTAINS(outcome.err, "cpfm: --kernel: unknown kernel 'haet'");
+  EXPECT_FALSE(fs::exists(dir / "c/kpca"));
+}
+
+TEST(Compare, MeasuresAgainWhereTheJudgeLearnedFromOtherData) {
+  const TempDir dir;
+  write_table(dir / "t.csv", 90, 0.1);
+  write_table(dir / "j.csv", 60, 0.1);
+  const std::vector<std::string> words = table_words(dir, "c", {"--judge", (dir / "j.csv").string()});
+  ASSERT_EQ(run_cpfm(words).exit_code, 0);
+  const auto first = fs::last_write_time(dir / "c/kpca/evaluation.json");
+  ASSERT_EQ(run_cpfm(words).exit_code, 0);
+  EXPECT_EQ(fs::last_write_time(dir / "c/kpca/evaluation.json"), first);
+  write_table(dir / "j.csv", 50, 0.1);
+  ASSERT_EQ(run_cpfm(words).exit_code, 0);
+  EXPECT_NE(fs::last_write_time(dir / "c/kpca/evaluation.json"), first);
 }
 
 TEST(Compare, TellsWhatTooFewSamplesLeaveOut) {

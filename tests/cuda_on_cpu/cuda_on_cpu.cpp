@@ -40,6 +40,7 @@ thread_local std::vector<std::function<void()>>* captured = nullptr;
 
 std::mutex accounts;  // of what is below
 std::size_t memory = kMemory;
+bool device_closed = false;
 Use in_use;
 std::unordered_map<void*, std::size_t> sizes;
 
@@ -149,6 +150,10 @@ void set_memory(std::size_t bytes) {
   in_use.most = in_use.held;
   in_use.refused = 0;
 }
+void close_device(bool closed) {
+  const std::lock_guard lock(accounts);
+  device_closed = closed;
+}
 Use use() {
   const std::lock_guard lock(accounts);
   return in_use;
@@ -158,6 +163,10 @@ Use use() {
 
 using cuda_on_cpu::accounts, cuda_on_cpu::in_use;
 
+cudaError_t cudaSetDevice(int) {
+  const std::lock_guard lock(accounts);
+  return cuda_on_cpu::device_closed ? cudaErrorDevicesUnavailable : cudaSuccess;
+}
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
   const std::lock_guard lock(accounts);
   *total = cuda_on_cpu::memory;

@@ -10,6 +10,9 @@ inline constexpr std::size_t kMemory = std::size_t{4} << 30;  // unless a test s
 // All the memory there is from now on; what would go beyond is refused. Begins to count anew what was held and refused.
 void set_memory(std::size_t bytes);
 
+// From now on the device takes no work, or takes it again.
+void close_device(bool closed);
+
 struct Use {
   std::size_t held = 0;     // bytes of device memory now
   std::size_t most = 0;     // since set_memory()

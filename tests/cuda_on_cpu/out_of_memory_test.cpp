@@ -84,6 +84,14 @@ TEST_F(OutOfMemory, TheMessageTellsWhatIsNeededAndFree) {
   EXPECT_CONTAINS(announced, "GPU memory: 5.0 GB are needed for the kernel's factor," + free);
 }
 
+TEST_F(OutOfMemory, ADeviceThatTakesNoWorkIsNoBug) {
+  cuda_on_cpu::close_device(true);
+  const std::string told = error_of([] { UseDevice use(any_cuda()); });
+  cuda_on_cpu::close_device(false);
+  EXPECT_CONTAINS(told, "--device: the GPU takes no work");
+  EXPECT_CONTAINS(told, "--device cpu");
+}
+
 TEST_F(OutOfMemory, ASolverThatDoesNotFitLeavesNothingBehind) {
   constexpr std::size_t kPoints = 500;
   const FloatMatrix y = draw_latent("gaussian", kPoints, {.dim = 2, .seed = 3});
