@@ -9,6 +9,8 @@
 #include <chrono>
 #include <cmath>
 #include <numeric>
+#include <string_view>
+#include <unordered_set>
 
 #include "base/log.hpp"
 #include "base/take_rows.hpp"
@@ -51,7 +53,7 @@ std::vector<std::string> chosen_methods(const std::string& list) {
   std::vector<std::string> chosen;
   for (std::size_t at = 0; at <= list.size();) {
     const std::size_t comma = std::min(list.find(',', at), list.size());
-    const std::string name = list.substr(at, comma - at);
+    const std::string name{trim(list.substr(at, comma - at))};
     if (name == "tsne")
       throw Error("--methods", "t-SNE makes no model that could be measured on other samples",
                   "look at its map with 'cpfm fit --method tsne'");
@@ -195,9 +197,10 @@ class Compare {
 
   void print_table() const {
     const std::size_t of_run = o_.evaluation.of_run(test_.size());
-    fmt::print("{}: {} samples that no method has seen{}, {} trained on\n{}", printable(test_.source, 200),
-               test_.size(), of_run < test_.size() ? fmt::format(", {} of them in each run", of_run) : "",
-               train_.size(), table_.text(isatty(fileno(stdout)) == 1));
+    fmt::print("{}: {} samples{}{}, {} trained on\n{}", printable(test_.source, 200), test_.size(),
+               known_ == 0 ? " that no method has seen" : fmt::format(", {} of them trained on too", known_),
+               of_run < test_.size() ? fmt::format(", {} of them in each run", of_run) : "", train_.size(),
+               table_.text(isatty(fileno(stdout)) == 1));
     fmt::print("{}\n", printable((out_ / "report.html").string(), 200));
   }
 
@@ -260,12 +263,14 @@ class Compare {
     }
     test_ = test_options_.load(context_);
     take_some(test_, o_.test_limit, 1);
+    if (train_.size() < 2) throw Error("--train-limit", "leaves one sample to train on", "at least two");
     if (test_.dim() != train_.dim()) {
       throw Error(
           "--test",
           fmt::format("{} has {} features, and {} has {}", test_.source, test_.dim(), train_.source, train_.dim()),
           "data of the same kind is needed");
     }
+    if (!o_.test.empty()) count_known();
     if (o_.evaluation.kernel.empty()) {
       o_.evaluation.kernel = o_.couple.options.kernel;
       o_.evaluation.kernel_option = "--kernel";
@@ -273,6 +278,22 @@ class Compare {
     sample_.device = o_.train.options.device;
     sample_.options.precision = o_.train.options.precision;
   }
+  // Samples of --test that are also trained on.
+  void count_known() {
+    const auto bytes = [](std::span<const float> row) {
+      return std::string_view(reinterpret_cast<const char*>(row.data()), row.size_bytes());
+    };
+    std::vector<std::size_t> all(test_.size());
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    FloatMatrix scaled = take_rows(test_.samples.view(), all);
+    applied_.apply(scaled.view());
+    std::unordered_set<std::string_view> trained;
+    for (std::size_t i = 0; i < train_.size(); ++i) trained.insert(bytes(train_.samples.row(i)));
+    for (std::size_t i = 0; i < test_.size(); ++i) known_ += trained.contains(bytes(scaled.row(i))) ? 1 : 0;
+    if (known_ > 0)
+      log().warn("--test: {} of its {} samples are trained on, too, so the figures flatter", known_, test_.size());
+  }
+
   void take_some(Dataset& data, std::size_t most, std::uint64_t index) const {
     if (most == 0 || data.size() <= most) return;
     std::vector<std::size_t> rows = permutation(data.size(), context_.seed, kPartStream, index);
@@ -300,8 +321,10 @@ class Compare {
       fitted_to.originals->value_range = test_.value_range;
       fitted_to.originals->file_range.reset();
     } else if (o_.evaluation.judge_data.empty() && train_.labels && test_.labels) {
-      log().warn("{}: there is no judge of labels, which takes two classes with samples, one of them in {}",
-                 train_.source, test_.source);
+      log().warn(
+          "labels are not judged: that takes two classes among the samples to train on ({}), one of them among "
+          "those to measure ({})",
+          train_.source, test_.source);
     }
     evaluation_ = std::make_unique<Evaluation>(test_, facts, o_.evaluation, test_options_, sample_, context_,
                                                std::move(fitted_to));
@@ -309,6 +332,7 @@ class Compare {
 
   // A folder that was begun with other options is neither gone on with, which would mix budgets, nor overwritten.
   void refuse_other_options(const std::string& method) const {
+    if (!begun(method)) return;
     const std::string there = content_of(out_ / method / "config.toml");
     if (const Json saved = fit_of(method); saved["options"] == fit_key_ && saved["data"] != data_key_) {
       throw Error("--output", fmt::format("{} was made of other data", printable((out_ / method).string(), 200)),
@@ -319,6 +343,12 @@ class Compare {
                 fmt::format("{} was begun with other options: {}", printable((out_ / method).string(), 200),
                             difference(fit_key_, there)),
                 "give the same options to go on, remove that folder, or name another OUT");
+  }
+
+  // Whether there is anything of it to go on with; options that were refused leave no more than themselves.
+  bool begun(const std::string& method) const {
+    const auto there = [&](const char* file) { return fs::exists(out_ / method / file); };
+    return there("coupling.cpfm") || there("coupling.cpfm.partial") || there("checkpoint.cpfm") || there("model.cpfm");
   }
 
   // What a fit that ended was made with and of; nulls where there is none.
@@ -351,12 +381,12 @@ class Compare {
     const fs::path folder = out_ / method;
     TrainArguments train = o_.train;
     train.options.method = method;
-    const bool begun = fs::exists(folder);
     std::error_code ignored;
+    if (!begun(method)) fs::remove(folder / "config.toml", ignored);
     fs::remove(folder / "report.html", ignored);  // it is written last
     const auto start = std::chrono::steady_clock::now();
     try {
-      fit({folder, command_, train_, applied_, o_.couple, train, begun, fit_key_}, flow_library(), context_);
+      fit({folder, command_, train_, applied_, o_.couple, train, begun(method), fit_key_}, flow_library(), context_);
     } catch (const Interrupted&) {
       throw Interrupted(going_on());
     } catch (const Error& error) {
@@ -502,6 +532,7 @@ class Compare {
   std::unique_ptr<Evaluation> evaluation_;
   Comparison table_;
   std::map<std::string, Json> runs_;
+  std::size_t known_ = 0;            // samples measured that are trained on
   std::vector<std::string> failed_;  // methods, and what else is not in the report
   bool laws_there_ = false;
 };

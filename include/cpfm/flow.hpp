@@ -172,7 +172,7 @@ class Trainer {
 
 // A judge of classes, trained on labelled data: what a reconstruction is of, by a network that never saw the model.
 struct ClassifierOptions {
-  int epochs = 6;
+  int epochs = 6;  // or 150 steps of 128 samples, if that is more
   std::uint64_t seed = 1;
   std::string device = "auto";
   // A file that keeps it: read where it is there and was made of the same data and options, else written. Two trainings

@@ -180,7 +180,8 @@ class TorchClassifier final : public Classifier {
     }
     const std::size_t batch = std::min<std::size_t>(128, labelled.size());
     const std::size_t steps = std::max<std::size_t>(1, labelled.size() / batch);
-    const std::size_t total = steps * static_cast<std::size_t>(options.epochs);
+    constexpr std::size_t kFewestSteps = 150;  // few samples are seen more often: fewer steps teach it nothing
+    const std::size_t total = std::max(kFewestSteps, steps * static_cast<std::size_t>(options.epochs));
     torch::optim::Adam optimiser(module().parameters(), torch::optim::AdamOptions(1e-3));
     if (progress != nullptr) progress->start("judge", total, "steps");
     module().train();

@@ -338,7 +338,7 @@ class TorchTrainer final : public Trainer {
 
   [[noreturn]] void throw_not_finite(const char* what) const {
     throw Error("training", fmt::format("{} not finite any more at step {}", what, state_.steps),
-                "the last checkpoint is kept; a smaller --learning-rate may help");
+                "a smaller --learning-rate may help; a checkpoint from before, if there is one, is kept");
   }
 
   // Losses of held-out pairs under the averaged weights.

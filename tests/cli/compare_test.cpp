@@ -185,6 +185,30 @@ TEST(Compare, MeasuresOnAllOfOtherTestData) {
   const auto table = nlohmann::json::parse(read_bytes(dir / "c/table.json"));
   EXPECT_EQ(table["n"], 40);
   EXPECT_EQ(table["test_n"], 50);
+  EXPECT_EQ(outcome.err, "");
+}
+
+TEST(Compare, TellsWhereWhatIsMeasuredIsTrainedOn) {
+  const TempDir dir;
+  write_table(dir / "t.csv", 90, 0.1);
+  std::vector<std::string> words = table_words(dir, "c", {"--test", (dir / "t.csv").string()});
+  std::erase(words, "--quiet");
+  std::erase(words, "--json");
+  const Outcome outcome = run_cpfm(words);
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_CONTAINS(outcome.err, "--test: 90 of its 90 samples are trained on, too");
+  EXPECT_CONTAINS(outcome.out, "90 samples, 90 of them trained on too");
+}
+
+TEST(Compare, OptionsThatWereRefusedLeaveNothingInTheWay) {
+  const TempDir dir;
+  const std::string out = (dir / "c").string();
+  const Outcome refused = run_cpfm(compare_words(out, {"--methods", "kpca", "--train-limit", "2", "--quiet"}));
+  EXPECT_EQ(refused.exit_code, 1);
+  const Outcome mended = run_cpfm(compare_words(out, {"--methods", " kpca", "--quiet"}));
+  EXPECT_EQ(mended.exit_code, 0) << mended.err;
+  EXPECT_CONTAINS(run_cpfm(compare_words(out, {"--methods", "kpca", "--train-limit", "1"})).err,
+                  "--train-limit: leaves one sample to train on");
 }
 
 TEST(Compare, TellsAPropertyByItsNeighboursOnTheMap) {
