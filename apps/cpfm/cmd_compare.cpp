@@ -102,10 +102,6 @@ std::string content_key(const std::string& file) {
   return fs::is_regular_file(file, none) ? fmt::format(" {:016x}", fingerprint(bytes_of(file))) : "";
 }
 
-std::string told(const Error& error) {
-  return fmt::format("{}: {}{}{}", error.where(), error.problem(), error.remedy().empty() ? "" : "; ", error.remedy());
-}
-
 // A figure as Evaluation::measure() writes it, with numbers that can be written down.
 bool is_figure(const Json& figure) {
   const auto finite = [&](const char* key) {
@@ -160,8 +156,8 @@ class Compare {
       } catch (const Error& error) {
         // What is asked for cannot be: that is no failure of a method.
         if (methods_.size() == 1 || error.where() == "--kernel" || error.where() == "--output") throw;
-        log().warn("{} failed: {}", method, told(error));
-        table_.add_failed(method, told(error));
+        log().warn("{} failed: {}", method, error.what());
+        table_.add_failed(method, error.what());
         failed_.push_back(method);
       }
     }
@@ -172,7 +168,7 @@ class Compare {
       } catch (const Interrupted&) {
         throw Interrupted(going_on());
       } catch (const Error& error) {
-        log().warn("stage 1 on other laws failed: {}", told(error));
+        log().warn("stage 1 on other laws failed: {}", error.what());
         failed_.push_back("stage 1 on other laws");
       }
     }
@@ -263,7 +259,9 @@ class Compare {
     }
     test_ = test_options_.load(context_);
     take_some(test_, o_.test_limit, 1);
-    if (train_.size() < 2) throw Error("--train-limit", "leaves one sample to train on", "at least two");
+    if (train_.size() < 2)
+      throw Error(o_.train_limit > 0 ? "--train-limit" : train_.source, "leaves one sample to train on",
+                  "at least two");
     if (test_.dim() != train_.dim()) {
       throw Error(
           "--test",
