@@ -40,7 +40,8 @@ constexpr const char *kFitted = "fitted.json", *kMeasured = "evaluation.json";
 
 struct CompareArguments {
   std::string folder, methods = "cpfm,vae,diffae,infodiffusion,kpca", test;
-  std::size_t train_limit = 0, test_limit = 0;
+  std::size_t train_limit = 0, test_limit = 0, calls = 40;
+  std::string solver = SampleOptions{}.method;
   std::vector<std::string> laws;
   DataOptions data;
   CoupleArguments couple;
@@ -66,6 +67,9 @@ std::vector<std::string> chosen_methods(const std::string& list) {
   }
   return chosen;
 }
+
+// Of the network, in one step of a solver of the flow.
+std::size_t calls_of_step(const std::string& solver) { return solver == "euler" ? 1 : solver == "rk4" ? 4 : 2; }
 
 // The seed and the options in force that `keep` takes: those that a part of the work depends on.
 template <class Keep>
@@ -130,7 +134,7 @@ class Compare {
       return option.get_name() != "--methods" && option.get_name() != "--law" && option.get_name() != "--output";
     });
     // Figures that are measured in another way from a version on have another number here.
-    constexpr int kMeasuredAs = 2;
+    constexpr int kMeasuredAs = 3;
     const std::size_t colon = o_.evaluation.features.find(':');
     const std::string of_features = colon == std::string::npos ? "" : o_.evaluation.features.substr(colon + 1);
     measure_key_ =
@@ -151,7 +155,7 @@ class Compare {
       // What one method cannot do keeps no other from its place in the table.
       try {
         const Json known = fit_and_measure(method);
-        table_.add(method, known.at("figures"));
+        table_.add(method, known.at("figures"), known.at("run"));
         runs_[method] = known.at("run");
       } catch (const Error& error) {
         // What is asked for cannot be: that is no failure of a method.
@@ -211,6 +215,9 @@ class Compare {
   }
 
   void check_options() const {
+    if (const std::size_t calls = calls_of_step(o_.solver); o_.calls % calls != 0)
+      throw Error("--calls", fmt::format("a step of {} takes {}, which does not divide {}", o_.solver, calls, o_.calls),
+                  fmt::format("{}, for one", (o_.calls / calls + 1) * calls));
     if (o_.data.part != "all")
       throw Error("--part", "is decided by what is compared", "one part is for training and the other is measured");
     if (o_.data.source == "-")
@@ -401,9 +408,10 @@ class Compare {
     const fs::path folder = out_ / method;
     const auto model = open_model(folder.string(), sample_.device);
     const auto progress = context_.progress();
-    // As many calls of the network for all: a step of the flow's solver takes two, one of DDIM takes one.
+    // As many calls of the network for all: a step of DDIM takes one.
     const bool ddim = method == "diffae" || method == "infodiffusion";
-    sample_.options.steps = ddim ? 2 * SampleOptions{}.steps : SampleOptions{}.steps;
+    sample_.options.method = o_.solver;
+    sample_.options.steps = static_cast<int>(o_.calls / (ddim ? 1 : calls_of_step(o_.solver)));
     const Json found{{"key", measure_key_}, {"figures", evaluation_->measure(*model)}, {"run", how(*model, method)}};
     draw_method(*model, test_, o_.couple.options.kernel, folder, sample_.resolve(context_, progress.get()));
     write_whole(folder / kMeasured, found.dump(2) + "\n");
@@ -566,6 +574,14 @@ void add_compare_command(CLI::App& app, Context& context) {
   command->add_option("--law", arguments->laws, "Also couple with this law of the map, for a picture; may be repeated")
       ->option_text("LAW")
       ->allow_extra_args(false);
+  command->add_option("--solver", arguments->solver, "Solver of CPFM's flow")
+      ->check(one_of({"euler", "midpoint", "heun", "rk4"}))
+      ->option_text(fmt::format("euler|midpoint|heun|rk4={}", arguments->solver))
+      ->capture_default_str();
+  command->add_option("--calls", arguments->calls, "Calls of the network for a sample, of every method")
+      ->transform(whole_number(1, 1000000))
+      ->type_name("N")
+      ->capture_default_str();
   arguments->evaluation.add_to(*command, "--gwot-kernel", "Of the GWOT objective (default: that of --kernel)");
   arguments->couple.add_to(*command);
   arguments->train.add_to(*command);

@@ -22,10 +22,11 @@ namespace fs = std::filesystem;
 namespace {
 
 // Options of 'compare' that may be given to 'reproduce' too.
-constexpr const char* kPassed[] = {"--methods",       "--epochs",     "--steps",      "--minutes",     "--batch",
-                                   "--learning-rate", "--schedule",   "--device",     "--runs",        "--starts",
-                                   "--precision",     "--lpips",      "--test-limit", "--run-samples", "--features",
-                                   "--kernel",        "--gwot-kernel"};
+constexpr const char* kPassed[] = {
+    "--methods",      "--epochs",           "--steps",    "--minutes", "--batch",       "--learning-rate",
+    "--schedule",     "--device",           "--runs",     "--starts",  "--precision",   "--lpips",
+    "--test-limit",   "--run-samples",      "--features", "--kernel",  "--gwot-kernel", "--head",
+    "--conditioning", "--fourier-features", "--solver",   "--calls",   "--coverage",    "--entropic-epsilon"};
 
 const char* text_of(const std::string& name) {
   for (const Experiment& known : kExperiments) {
@@ -174,7 +175,10 @@ void add_reproduce_command(CLI::App& app, Context& context) {
   for (const char* option : kPassed) arguments->passed.emplace_back(option, "");
   for (auto& [option, value] : arguments->passed) {
     const CLI::Option& of_compare = *app.get_subcommand("compare")->get_option(option);
-    command->add_option(option, value, of_compare.get_description())->option_text(of_compare.get_type_name());
+    if (of_compare.get_expected_max() == 0)
+      command->add_flag(option, value, of_compare.get_description());
+    else
+      command->add_option(option, value, of_compare.get_description())->option_text(of_compare.get_type_name());
   }
   command->callback([=, &app, &context] {
     const Settings settings = settings_of(*arguments, app);
@@ -223,7 +227,7 @@ void add_reproduce_command(CLI::App& app, Context& context) {
     evaluate.insert(evaluate.begin() + 1, (folder / "model.cpfm").string());
     evaluate.insert(evaluate.end(), {"--output", figures.string()});
     // Figures that are measured in another way from a version on have another number here.
-    constexpr int kMeasuredAs = 1;
+    constexpr int kMeasuredAs = 2;
     const std::string measure = fmt::format("{}{} {:016x} {}\n", of, kMeasuredAs,
                                             fingerprint(bytes_of(folder / "model.cpfm")), fmt::join(evaluate, " "));
     const Json known = Json::parse(content_of(figures), nullptr, false);

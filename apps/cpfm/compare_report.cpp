@@ -96,6 +96,7 @@ void write_compare_report(const CompareReport& from, std::uint64_t seed) {
     const std::size_t few = std::min(kShownPictures, shown.size());
     const std::vector<std::byte> originals =
         strip({shown.samples.data(), few, shown.dim()}, *shown.image, picture_range(from.train), kGridSide);
+    write_whole(from.folder / "originals.png", originals);
     ReportSection back = section("There and back", "Originals, and what comes back from their place.", kBack, 1);
     back.blocks.insert(back.blocks.begin(), ReportFigure{.png = originals, .scale = 1, .caption = "originals"});
     report.sections.push_back(std::move(back));

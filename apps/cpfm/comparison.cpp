@@ -1,6 +1,7 @@
 #include "comparison.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -36,7 +37,9 @@ struct Comparison::Column {
   bool is_second(std::size_t row) const { return std::find(second.begin(), second.end(), row) != second.end(); }
 };
 
-void Comparison::add(std::string method, const Json& figures) { rows_.push_back({std::move(method), figures}); }
+void Comparison::add(std::string method, const Json& figures, const Json& run) {
+  rows_.push_back({std::move(method), figures, run});
+}
 
 void Comparison::add_failed(std::string method, std::string why) {
   rows_.push_back({.method = std::move(method), .failure = std::move(why)});
@@ -106,12 +109,14 @@ std::vector<std::string> Comparison::notes() const {
   };
   const auto number = [](const Json& figure, const char* key) { return figure.value(key, 0.0); };
   if (const Json* f = any("w2_gaussian")) {
-    std::string note =
-        fmt::format("W₂² to Gaussian: exact, N = {}, floor {:.4g}", f->value("n", std::size_t{0}), number(*f, "floor"));
+    const auto floor = [&](const Json& of) {
+      return fmt::format("floor {:.4g} ± {:.2g}", number(of, "floor"), number(of, "floor_sd"));
+    };
+    std::string note = fmt::format("W₂² to Gaussian: exact, N = {}, {}", f->value("n", std::size_t{0}), floor(*f));
     if (const Json* e = any("w2_entropic"))
-      note += fmt::format("; entropic: ε = {:.3g}, floor {:.4g}", number(*e, "epsilon"), number(*e, "floor"));
-    if (const Json* e = any("w2_divergence")) note += fmt::format("; debiased: floor {:.4g}", number(*e, "floor"));
-    notes.push_back(note + ".");
+      note += fmt::format("; entropic: ε = {:.3g}, {}", number(*e, "epsilon"), floor(*e));
+    if (const Json* e = any("w2_divergence")) note += fmt::format("; debiased: {}", floor(*e));
+    notes.push_back(note + ". The floor is what two samples of the Gaussian have between them, ± of one such pair.");
   }
   if (const Json* f = any("gwot"))
     notes.push_back(
@@ -127,6 +132,14 @@ std::vector<std::string> Comparison::notes() const {
   if (const Json* f = any("frechet"))
     notes.push_back(fmt::format("Fréchet distance: {} features of {} samples.", f->value("features", ""),
                                 f->value("n", std::size_t{0})));
+  std::vector<std::string> sizes;
+  for (const Row& row : rows_) {
+    if (!row.run.contains("parameters")) continue;
+    sizes.push_back(fmt::format("{} {}", row.method, row.run.value("parameters", std::uint64_t{0})));
+    if (row.run.contains("images"))
+      sizes.back() += fmt::format(", {} samples seen", row.run.value("images", std::uint64_t{0}));
+  }
+  if (!sizes.empty()) notes.push_back(fmt::format("Parameters: {}.", fmt::join(sizes, "; ")));
   for (const Row& row : rows_) {
     if (!row.failure.empty()) notes.push_back(fmt::format("{} failed: {}.", row.method, row.failure));
   }

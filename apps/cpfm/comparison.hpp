@@ -12,8 +12,8 @@ namespace cpfm::app {
 
 class Comparison {
  public:
-  // `figures` as Evaluation::measure() gives them.
-  void add(std::string method, const Json& figures);
+  // `figures` as Evaluation::measure() gives them; `run`: how it was made, its parameters and the images it saw.
+  void add(std::string method, const Json& figures, const Json& run);
   // A method without figures, and why it has none.
   void add_failed(std::string method, std::string why);
 
@@ -23,13 +23,14 @@ class Comparison {
   std::string csv() const;
   Json json() const;
   ReportTable table() const;
-  // What it takes to read it: floors, numbers of samples, how good the judges are. One sentence or two each.
+  // What it takes to read it: floors, numbers of samples, how good the judges are, how large the networks. One sentence
+  // or two each.
   std::vector<std::string> notes() const;
 
  private:
   struct Row {
     std::string method;
-    Json figures = Json::object();
+    Json figures = Json::object(), run = Json::object();
     std::string failure = {};
   };
   struct Column;

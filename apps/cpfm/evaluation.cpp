@@ -174,6 +174,10 @@ void EvaluationArguments::add_to(CLI::App& command, const char* kernel_option, c
       ->type_name("N")
       ->capture_default_str();
   command.add_flag("--entropic", entropic, "Also that distance as the paper has it, by Sinkhorn, and debiased");
+  command.add_option("--entropic-epsilon", entropic_epsilon, "ε of --entropic, in units of squared distance")
+      ->check(positive_number())
+      ->type_name("E")
+      ->capture_default_str();
   this->kernel_option = kernel_option;
   command.add_option(kernel_option, kernel, kernel_text)->option_text("EXPR");
   command.add_option("--neighbours", neighbours, "K of trustworthiness and continuity")
@@ -260,6 +264,8 @@ struct Evaluation::Impl {
     if (has_features()) all.seen = features_of(data.samples);
     all.data = &data;
     rank_some(all, context.seed);
+    if (const std::size_t known = labelled(data); data.labels && known < 2)
+      log().warn("labels on the map take at least two samples that have one, and {} has {}", data.source, known);
     if (ranked() <= 2 * o.neighbours) {
       log().warn("trustworthiness of {} neighbours needs more than {} samples, and a run has {}", o.neighbours,
                  2 * o.neighbours, ranked());
@@ -344,7 +350,7 @@ std::optional<GaussianDistance> Evaluation::Impl::measure_entropic(const FloatMa
                                                                    Figures& figures, bool& failed) {
   try {
     const EntropicGaussianDistance found = on_device([&](Device where) {
-      return entropic_to_gaussian(y.view(), o.gaussian_points, seed, kEntropicEpsilon, {.device = where},
+      return entropic_to_gaussian(y.view(), o.gaussian_points, seed, o.entropic_epsilon, {.device = where},
                                   entropic_known ? &*entropic_known : nullptr);
     });
     entropic_known = found;
@@ -407,7 +413,7 @@ Json Evaluation::Impl::measure(FlowModel& model) {
                                             gaussian_known ? &*gaussian_known : nullptr);
       gaussian_known = distance;
       figures.add("w2_gaussian", distance->value);
-      gaussian = {{"n", distance->n}, {"epsilon", 0}, {"floor", distance->floor}};
+      gaussian = {{"n", distance->n}, {"epsilon", 0}, {"floor", distance->floor}, {"floor_sd", distance->floor_sd}};
     }
     const auto gwot_of = [&](const FloatMatrix& places) {
       return on_device(
@@ -449,11 +455,13 @@ Json Evaluation::Impl::measure(FlowModel& model) {
     figures.tell(result, "knn_r2." + property.name, {{"k", kPropertyNeighbours}, {"property", property.name}});
   figures.tell(result, "w2_gaussian", gaussian);
   if (o.entropic && !no_entropic) {
-    const auto besides = [&](double floor) {
-      return Json{{"n", entropic_known->n}, {"epsilon", entropic_known->value.epsilon}, {"floor", floor}};
+    const EntropicFloor& floor = entropic_known->floor;
+    const auto besides = [&](double mean, double sd) {
+      return Json{
+          {"n", entropic_known->n}, {"epsilon", entropic_known->value.epsilon}, {"floor", mean}, {"floor_sd", sd}};
     };
-    figures.tell(result, "w2_entropic", besides(entropic_known->floor.objective));
-    figures.tell(result, "w2_divergence", besides(entropic_known->floor.divergence));
+    figures.tell(result, "w2_entropic", besides(floor.objective, floor.objective_sd));
+    figures.tell(result, "w2_divergence", besides(floor.divergence, floor.divergence_sd));
   }
   figures.tell(result, "gwot", {{"kernel", all.kernel->expression()}, {"random", gwot_random}});
   figures.tell(result, "gwot_share");
@@ -481,8 +489,9 @@ void print_evaluation(const Json& figures) {
   const auto fixed = [](const char* text) { return [text](const Json&) { return std::string(text); }; };
   const auto floor = [&](const Json& f) {
     const double epsilon = number(f, "epsilon");
-    return fmt::format("  at N = {}, {}; floor {:.4g}", f["n"].get<std::size_t>(),
-                       epsilon > 0 ? fmt::format("ε = {:.3g}", epsilon) : "exact", number(f, "floor"));
+    return fmt::format("  at N = {}, {}; floor {:.4g} ± {:.2g}", f["n"].get<std::size_t>(),
+                       epsilon > 0 ? fmt::format("ε = {:.3g}", epsilon) : "exact", number(f, "floor"),
+                       number(f, "floor_sd"));
   };
   const auto nominal = [&](const Json& f) { return fmt::format("  should be {}", number(f, "nominal")); };
   const auto of_neighbours = [](const Json& f) {

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "cli.hpp"
+#include "cpfm/metric.hpp"
 
 namespace cpfm::app {
 
@@ -15,6 +16,7 @@ struct EvaluationArguments {
   std::string judge_data, kernel, lpips, features;
   std::size_t runs = 3, run_samples = 0, gaussian_points = 2000, neighbours = 10;
   bool entropic = false, coverage = false;
+  double entropic_epsilon = kEntropicEpsilon;
 
   // How many of n samples a run has.
   std::size_t of_run(std::size_t n) const { return run_samples > 0 ? std::min(run_samples, n) : n; }

@@ -67,14 +67,18 @@ std::optional<double> told_by_neighbours(const FloatMatrix& y, const Property& p
   return r_squared(nearest_mean(y.view(), values, y.view(), kPropertyNeighbours, true), values);
 }
 
-std::optional<LabelsTold> labels_told_by_neighbours(const FloatMatrix& y, const Dataset& data) {
-  if (!data.labels) return std::nullopt;
+std::size_t labelled(const Dataset& data) {
+  if (!data.labels) return 0;
   const std::vector<std::int32_t>& ids = data.labels->ids;
-  const auto labelled =
-      static_cast<std::size_t>(std::count_if(ids.begin(), ids.end(), [](std::int32_t id) { return id >= 0; }));
-  if (labelled < 2) return std::nullopt;
+  return static_cast<std::size_t>(std::count_if(ids.begin(), ids.end(), [](std::int32_t id) { return id >= 0; }));
+}
+
+std::optional<LabelsTold> labels_told_by_neighbours(const FloatMatrix& y, const Dataset& data) {
+  const std::size_t known = labelled(data);
+  if (known < 2) return std::nullopt;
+  const std::vector<std::int32_t>& ids = data.labels->ids;
   LabelsTold told;
-  told.k = std::min(told.k, labelled - 1);
+  told.k = std::min(told.k, known - 1);
   told.share = agreement(nearest_labels(y.view(), ids, y.view(), told.k, true), ids);
   return told;
 }

@@ -26,6 +26,9 @@ FloatMatrix take_means(const FloatMatrix& draws, std::size_t n);
 inline constexpr std::size_t kPropertyNeighbours = 10;
 std::optional<double> told_by_neighbours(const FloatMatrix& y, const Property& property);
 
+// How many samples have a label.
+std::size_t labelled(const Dataset& data);
+
 // The share of the labelled samples whose 15 nearest places of labelled ones, itself left out, are mostly of their
 // class; k is less where fewer have a label, and there is nothing where fewer than two have.
 struct LabelsTold {

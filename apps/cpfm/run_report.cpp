@@ -240,7 +240,8 @@ void ModelReport::measure() {
     numbers_["knn_label"] = {{"value", told->share}, {"k", told->k}};
   if (facts_.latent == "gaussian") {
     const GaussianDistance distance = wasserstein2_to_gaussian(y_.view(), 1000, context_.seed);
-    numbers_["w2_gaussian"] = {{"value", distance.value}, {"n", distance.n}, {"floor", distance.floor}};
+    numbers_["w2_gaussian"] = {
+        {"value", distance.value}, {"n", distance.n}, {"floor", distance.floor}, {"floor_sd", distance.floor_sd}};
   }
   if (!shown_.properties.empty()) numbers_["knn_r2"]["network"] = neighbours_tell(y_, shown_);
   if (run_.molecules != nullptr) numbers_["guess_r2"] = guesses_tell(*run_.molecules, run_.data);
@@ -399,8 +400,9 @@ void ModelReport::add_numbers() {
   }
   if (numbers_.contains("w2_gaussian")) {
     const Json& w2 = numbers_["w2_gaussian"];
-    fact("W₂² to the Gaussian", fmt::format("{} at N = {} (floor {})", number(w2["value"].get<double>()),
-                                            w2["n"].get<std::size_t>(), number(w2["floor"].get<double>())));
+    fact("W₂² to the Gaussian",
+         fmt::format("{} at N = {} (floor {} ± {:.2g})", number(w2["value"].get<double>()), w2["n"].get<std::size_t>(),
+                     number(w2["floor"].get<double>()), w2["floor_sd"].get<double>()));
   }
   add({.heading = "Numbers", .blocks = {block}});
 }

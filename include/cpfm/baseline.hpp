@@ -15,8 +15,8 @@ namespace cpfm {
 
 struct KernelPcaOptions {
   std::size_t dim = 2;  // of the embedding; from 1 to less than the number of rows
-  // Random Fourier features D; 0: twice the columns of the data, from 256 to 4096. With fewer than columns there are
-  // directions of the data that generate() never reaches.
+  // Random Fourier features D; 0: twice the columns of the data, from 256 to 4096. With fewer than directions there are
+  // some that generate() never reaches.
   std::size_t frequencies = 0;
   // Width of the kernel exp(-|x - x'|² / (2 sigma²)), in units of the data; 0: such that 99 % of all angles are within
   // ±π/2. Larger values make it linear PCA.
@@ -30,7 +30,8 @@ struct KernelPcaOptions {
 // = cos(<w_j, x - mean> + π/2), w_j ~ N(0, I / sigma²); their leading principal components, each at unit variance, are
 // the embedding. Back: z from the components, angles by arccos, x by least squares. arccos knows angles within ±π/2
 // alone; sigma sees to it that nearly all are, so nothing but y is needed to go back. The features of the other angles
-// (1 %) are folded over and come back wrong.
+// (1 %) are folded over and come back wrong. Of data with more than 2,048 columns, x - mean is what it is along the 512
+// leading principal components of 1,024 rows.
 class KernelPca {
  public:
   // `x` has finite numbers and at least two different rows, the options are as they say, else cpfm::Error.
@@ -45,7 +46,8 @@ class KernelPca {
   FloatMatrix generate(MatrixView<const float> y) const;
 
   std::size_t dim() const;
-  std::size_t columns() const;  // of the data
+  std::size_t columns() const;     // of the data
+  std::size_t directions() const;  // in them that are looked at
   std::size_t frequencies() const;
   double sigma() const;
   double explained() const;  // share of the features' variance that the components have

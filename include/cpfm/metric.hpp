@@ -43,14 +43,15 @@ double wasserstein2(MatrixView<const float> a, MatrixView<const float> b);
 struct GaussianDistance {
   double value = 0;     // squared 2-Wasserstein distance to n independent points of N(0, I)
   std::size_t n = 0;    // points in each of the two sets
-  double floor = 0;     // mean of the value over kFloorPairs pairs of independent samples of n points of N(0, I)
-  double floor_sd = 0;  // standard deviation of one such value; of their mean it is this over √kFloorPairs
+  double floor = 0;     // mean of the value over floor_pairs(n) pairs of independent samples of n points of N(0, I)
+  double floor_sd = 0;  // standard deviation of one such value; of their mean it is this over √floor_pairs(n)
 };
-inline constexpr std::size_t kFloorPairs = 8;
+// More where they cost little: 64 up to 500 points, 32 of 1,000, 8 from 4,000 on.
+std::size_t floor_pairs(std::size_t n);
 
 // Takes min(n, rows) random rows of `y`, without repetition. `y` has at least one row and column of finite numbers,
-// n ≥ 1, else cpfm::Error. Solves 1 + kFloorPairs assignment problems, on all threads; depends on (y, n, seed) alone.
-// Where several maps are measured, the floor of an earlier result, of as many points, need not be found again.
+// n ≥ 1, else cpfm::Error. Solves 1 + floor_pairs(n) assignment problems, on all threads; depends on (y, n, seed)
+// alone. Where several maps are measured, the floor of an earlier result, of as many points, need not be found again.
 GaussianDistance wasserstein2_to_gaussian(MatrixView<const float> y, std::size_t n, std::uint64_t seed,
                                           const GaussianDistance* known = nullptr);
 
@@ -80,7 +81,7 @@ struct EntropicDistance {
 EntropicDistance entropic_distance(MatrixView<const float> a, MatrixView<const float> b,
                                    double epsilon = kEntropicEpsilon, const EntropicOptions& options = {});
 
-// What kFloorPairs pairs of independent samples of n points of N(0, I) have between them; an sd is that of one pair.
+// What floor_pairs(n) pairs of independent samples of n points of N(0, I) have between them; an sd is that of one pair.
 struct EntropicFloor {
   double objective = 0, objective_sd = 0;
   double divergence = 0, divergence_sd = 0;

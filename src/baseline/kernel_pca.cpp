@@ -23,6 +23,9 @@ using Vector = Eigen::VectorXd;
 using FloatRows = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
 constexpr std::size_t kFewestFrequencies = 256, kMostFrequencies = 4096;
+// Angles are solved for x with twice as many frequencies as x has directions. Of more columns than that allows, the
+// leading directions of some rows are taken.
+constexpr std::size_t kMostColumns = kMostFrequencies / 2, kDirections = 512, kDirectionRows = 1024;
 constexpr std::size_t kAngleRows = 1000;  // whose angles determine sigma
 constexpr double kInvertible = 0.99;      // share of angles within ±π/2
 constexpr double kRidge = 1e-8;
@@ -45,7 +48,7 @@ void check_options(MatrixView<const float> x, const KernelPcaOptions& options) {
 
 std::size_t choose_frequencies(std::size_t columns, const KernelPcaOptions& options) {
   if (options.frequencies > 0) return options.frequencies;
-  return columns >= kMostFrequencies / 2 ? kMostFrequencies : std::max(kFewestFrequencies, 2 * columns);
+  return columns >= kMostColumns ? kMostFrequencies : std::max(kFewestFrequencies, 2 * columns);
 }
 
 // Those rows of x about the mean.
@@ -59,15 +62,31 @@ Matrix centred(MatrixView<const float> x, std::span<const std::size_t> rows, con
   return block;
 }
 
+// Along the directions that are looked at.
+Matrix along(const Matrix& basis, Matrix rows) { return basis.size() == 0 ? std::move(rows) : Matrix(rows * basis); }
+
+// The leading principal components of rows of many columns, as many as there are and numbers that are floats; nothing
+// where all columns are looked at.
+Matrix choose_basis(MatrixView<const float> x, std::span<const std::size_t> rows, const Vector& mean) {
+  if (x.cols <= kMostColumns) return {};
+  const std::size_t used = std::min(rows.size(), kDirectionRows);
+  const PrincipalComponents found = principal_components(
+      used, x.cols, std::min(kDirections, used - 1), [&](std::size_t begin, Eigen::Ref<Matrix> block) {
+        block = centred(x, rows.subspan(begin, static_cast<std::size_t>(block.rows())), mean);
+      });
+  const Index there = (found.deviation.array() > 0).count();  // the others come last
+  return found.vectors.leftCols(there).cast<float>().cast<double>();
+}
+
 // The 99 % quantile of all |<w, x - mean>| of some rows, w of unit variance, becomes π/2.
 double choose_sigma(MatrixView<const float> x, std::span<const std::size_t> rows, const Vector& mean,
-                    const Matrix& frequencies) {
+                    const Matrix& basis, const Matrix& frequencies) {
   constexpr std::size_t kRows = 32;
   const std::size_t used = std::min(rows.size(), kAngleRows), width = static_cast<std::size_t>(frequencies.rows());
   std::vector<double> sizes(used * width);
   parallel_for(used, kRows, [&](std::size_t begin, std::size_t end) {
     check_interrupt();
-    const Matrix angles = frequencies * centred(x, rows.subspan(begin, end - begin), mean).transpose();
+    const Matrix angles = frequencies * along(basis, centred(x, rows.subspan(begin, end - begin), mean)).transpose();
     for (std::size_t k = 0; k < (end - begin) * width; ++k) sizes[begin * width + k] = std::abs(angles.data()[k]);
   });
   const auto at = static_cast<std::ptrdiff_t>(kInvertible * static_cast<double>(sizes.size() - 1));
@@ -108,9 +127,10 @@ KernelPca KernelPca::fit(MatrixView<const float> x, const KernelPcaOptions& opti
     throw Error("dim", fmt::format("{} dimensions of {} rows and {} frequencies", options.dim, n, count),
                 fmt::format("from 1 to {}", std::min(n - 1, count)));
   }
-  require_memory(sizeof(double) * (static_cast<double>(count) * static_cast<double>(x.cols) * 2 +
-                                   static_cast<double>(count) * static_cast<double>(std::min(n, kAngleRows)) * 2),
-                 "frequencies", fmt::format("{} frequencies over {} columns", count, x.cols), "fewer frequencies");
+  require_memory(
+      sizeof(double) * (static_cast<double>(count) * static_cast<double>(std::min(x.cols, kMostColumns)) * 2 +
+                        static_cast<double>(count) * static_cast<double>(std::min(n, kAngleRows)) * 2),
+      "frequencies", fmt::format("{} frequencies over {} columns", count, x.cols), "fewer frequencies");
   std::vector<std::size_t> rows = permutation(x.rows, options.seed, kRowStream);
   rows.resize(n);
   const auto as_first = [&](std::size_t row) { return std::ranges::equal(x.row(row), x.row(rows[0])); };
@@ -125,14 +145,16 @@ KernelPca KernelPca::fit(MatrixView<const float> x, const KernelPcaOptions& opti
       state->mean(static_cast<Index>(k)) += static_cast<double>(x(row, k)) / static_cast<double>(n);
     }
   }
-  state->frequencies.resize(static_cast<Index>(count), static_cast<Index>(x.cols));
+  state->basis = choose_basis(x, rows, state->mean);
+  state->frequencies.resize(static_cast<Index>(count), state->directions());
   parallel_for(count, kBlock, [&](std::size_t begin, std::size_t end) {
     for (std::size_t j = begin; j < end; ++j) {
       Rng rng(options.seed, kFrequencyStream, j);
       for (Index k = 0; k < state->frequencies.cols(); ++k) state->frequencies(static_cast<Index>(j), k) = rng.normal();
     }
   });
-  state->sigma = options.sigma > 0 ? options.sigma : choose_sigma(x, rows, state->mean, state->frequencies);
+  state->sigma =
+      options.sigma > 0 ? options.sigma : choose_sigma(x, rows, state->mean, state->basis, state->frequencies);
   state->frequencies = (state->frequencies / state->sigma).cast<float>().cast<double>();  // as a file has them
   if (!(state->sigma > 0) || !state->frequencies.allFinite() || state->frequencies.cwiseAbs().maxCoeff() == 0) {
     throw Error("sigma", fmt::format("{} leaves no frequency that is a number", state->sigma),
@@ -143,7 +165,7 @@ KernelPca KernelPca::fit(MatrixView<const float> x, const KernelPcaOptions& opti
       n, count, options.dim,
       [&](std::size_t begin, Eigen::Ref<Matrix> block) {
         const auto some = std::span(rows).subspan(begin, static_cast<std::size_t>(block.rows()));
-        block = features_of(centred(x, some, state->mean), state->frequencies);
+        block = features_of(along(state->basis, centred(x, some, state->mean)), state->frequencies);
       },
       progress);
   for (Index k = 0; k < found.deviation.size(); ++k) {
@@ -173,7 +195,7 @@ FloatMatrix KernelPca::embed(MatrixView<const float> x) const {
     const auto count = static_cast<Index>(end - begin);
     Matrix rows = Eigen::Map<const FloatRows>(x.row(begin).data(), count, s.mean.size()).cast<double>();
     rows.rowwise() -= s.mean.transpose();
-    Matrix features = features_of(rows, s.frequencies);
+    Matrix features = features_of(along(s.basis, std::move(rows)), s.frequencies);
     features.rowwise() -= s.feature_mean.transpose();
     const Matrix scores = features * s.components * s.deviation.cwiseInverse().asDiagonal();
     Eigen::Map<FloatRows>(y.row(begin).data(), count, scores.cols()) = scores.cast<float>();
@@ -200,6 +222,7 @@ FloatMatrix KernelPca::generate(MatrixView<const float> y) const {
     Matrix samples = s.frequencies.rows() >= s.frequencies.cols()
                          ? Matrix(s.solver.solve(s.frequencies.transpose() * angles))
                          : Matrix(s.frequencies.transpose() * s.solver.solve(angles));
+    if (s.basis.size() > 0) samples = (s.basis * samples).eval();
     samples.colwise() += s.mean;
     Eigen::Map<FloatRows>(x.row(begin).data(), count, s.mean.size()) = samples.transpose().cast<float>();
   });
@@ -207,7 +230,8 @@ FloatMatrix KernelPca::generate(MatrixView<const float> y) const {
 }
 
 std::size_t KernelPca::dim() const { return static_cast<std::size_t>(state_->components.cols()); }
-std::size_t KernelPca::columns() const { return static_cast<std::size_t>(state_->frequencies.cols()); }
+std::size_t KernelPca::columns() const { return static_cast<std::size_t>(state_->mean.size()); }
+std::size_t KernelPca::directions() const { return static_cast<std::size_t>(state_->directions()); }
 std::size_t KernelPca::frequencies() const { return static_cast<std::size_t>(state_->frequencies.rows()); }
 double KernelPca::sigma() const { return state_->sigma; }
 double KernelPca::explained() const { return state_->explained; }

@@ -13,6 +13,7 @@ using Eigen::Index;
 using Matrix = Eigen::MatrixXd;
 using Vector = Eigen::VectorXd;
 using FloatRows = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+using FloatColumns = Eigen::MatrixXf;
 constexpr const char* kKind = "kpca";
 
 void require(bool right, const std::string& what) {
@@ -41,8 +42,11 @@ void KernelPca::save(const std::filesystem::path& file, const std::string& facts
   TensorFileWriter writer;
   writer.set_metadata("cpfm.kind", kKind);
   if (!facts.empty()) writer.set_metadata("model", facts);
-  writer.add("frequencies", {KernelPca::frequencies(), columns()},
+  writer.add("frequencies", {KernelPca::frequencies(), directions()},
              std::span(frequencies.data(), static_cast<std::size_t>(frequencies.size())));
+  const FloatColumns basis = s.basis.cast<float>();  // by columns, which are the directions: k × c in the file
+  if (basis.size() > 0)
+    writer.add("basis", {directions(), columns()}, std::span(basis.data(), static_cast<std::size_t>(basis.size())));
   add_values(writer, "mean", {columns()}, mean);
   add_values(writer, "feature_mean", {KernelPca::frequencies()}, feature_mean);
   add_values(writer, "components", {dim(), KernelPca::frequencies()}, components);
@@ -61,11 +65,20 @@ KernelPca KernelPca::load(const std::filesystem::path& path) {
     const std::vector<std::uint64_t>& down = file.tensor("components").shape;
     require(shape.size() == 2 && shape[0] > 0 && shape[1] > 0, "frequencies");
     require(down.size() == 2 && down[0] > 0 && down[0] <= down[1] && down[1] == shape[0], "components");
-    const auto count = static_cast<Index>(shape[0]), columns = static_cast<Index>(shape[1]);
+    const auto count = static_cast<Index>(shape[0]), directions = static_cast<Index>(shape[1]);
+    Index columns = directions;
     const auto dim = static_cast<Index>(down[0]);
     const std::vector<float> frequencies = read_values<float>(file, "frequencies");
-    state->frequencies = Eigen::Map<const FloatRows>(frequencies.data(), count, columns).cast<double>();
+    state->frequencies = Eigen::Map<const FloatRows>(frequencies.data(), count, directions).cast<double>();
     require(state->frequencies.allFinite(), "frequencies");
+    if (file.tensors().contains("basis")) {  // older files look at all columns
+      const std::vector<std::uint64_t>& across = file.tensor("basis").shape;
+      require(across.size() == 2 && across[0] == shape[1] && across[1] >= across[0], "basis");
+      columns = static_cast<Index>(across[1]);
+      const std::vector<float> basis = read_values<float>(file, "basis");
+      state->basis = Eigen::Map<const FloatColumns>(basis.data(), columns, directions).cast<double>();
+      require(state->basis.allFinite(), "basis");
+    }
     const Vector components = read_vector(file, "components", dim * count);
     state->components = Eigen::Map<const Matrix>(components.data(), count, dim);
     state->mean = read_vector(file, "mean", columns);

@@ -61,7 +61,8 @@ void save_kernel_pca_model(const std::filesystem::path& file, const KernelPca& p
   facts.method = "kpca";
   facts.dim = pca.columns();
   facts.latent_dim = pca.dim();
-  facts.parameters = pca.frequencies() * (pca.columns() + pca.dim() + 1) + pca.columns() + pca.dim();
+  const std::size_t of_basis = pca.directions() < pca.columns() ? pca.directions() * pca.columns() : 0;
+  facts.parameters = of_basis + pca.frequencies() * (pca.directions() + pca.dim() + 1) + pca.columns() + pca.dim();
   pca.save(file, to_json(facts).dump());
 }
 

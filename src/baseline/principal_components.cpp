@@ -23,7 +23,8 @@ using Matrix = Eigen::MatrixXd;
 using Vector = Eigen::VectorXd;
 
 constexpr std::size_t kRows = 1024, kFill = 64, kTile = 128;
-constexpr Index kSmall = 256;  // up to here the subspace is everything, and one step does
+// Up to here, or where so large a share is wanted, the subspace is everything, and one step does.
+constexpr Index kSmall = 256, kShare = 4;
 constexpr Index kSpare = 16;
 constexpr int kMostSteps = 1000;
 constexpr double kResidual = 1e-11;            // beside the largest eigenvalue
@@ -63,7 +64,8 @@ struct Eigenpairs {
 };
 
 Eigenpairs leading_eigenpairs(const Matrix& symmetric, Index d) {
-  const Index side = symmetric.rows(), block = side <= kSmall ? side : std::min(side, d + kSpare);
+  const Index side = symmetric.rows();
+  const Index block = side <= kSmall || kShare * d > side ? side : std::min(side, d + kSpare);
   Matrix q(side, block);
   for (Index t = 0; t < block; ++t) {
     Rng rng(0, kStream, static_cast<std::uint64_t>(t));

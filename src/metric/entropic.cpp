@@ -217,7 +217,7 @@ EntropicFloor entropic_floor(std::size_t n, std::size_t coordinates, std::uint64
   check_options(coordinates, options, "coordinates");
   if (n == 0) throw Error("n", "0 points have no distance to anything", "at least 1");
   std::vector<Problem> problems;
-  for (std::size_t p = 0; p < kFloorPairs; ++p) {
+  for (std::size_t p = 0; p < floor_pairs(n); ++p) {
     const GaussianPair pair = gaussian_floor_pair(n, coordinates, seed, p);
     problems.push_back(make_problem(pair.a.view(), pair.b.view(), epsilon));
   }

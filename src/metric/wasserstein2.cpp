@@ -107,6 +107,11 @@ double wasserstein2(MatrixView<const float> a, MatrixView<const float> b) {
   return mean_cost(a, b);
 }
 
+std::size_t floor_pairs(std::size_t n) {
+  constexpr std::size_t kPoints = 32000, kFewest = 8, kMost = 64;
+  return std::clamp(kPoints / std::max<std::size_t>(n, 1), kFewest, kMost);
+}
+
 GaussianDistance wasserstein2_to_gaussian(MatrixView<const float> y, std::size_t n, std::uint64_t seed,
                                           const GaussianDistance* known) {
   check_points(y, "y");
@@ -116,7 +121,7 @@ GaussianDistance wasserstein2_to_gaussian(MatrixView<const float> y, std::size_t
     throw Error("known", fmt::format("is of {} points, not of {}", known->n, n),
                 "a floor belongs to its number of points");
   const std::size_t d = y.cols;
-  std::vector<double> values(known != nullptr ? 1 : 1 + kFloorPairs);
+  std::vector<double> values(known != nullptr ? 1 : 1 + floor_pairs(n));
   const std::size_t at_once = std::min(static_cast<std::size_t>(threads()), values.size());
   require_costs(n, d, at_once, "n", fmt::format("the exact distance of {} points on {} threads", n, at_once));
   parallel_for(values.size(), 1, [&](std::size_t begin, std::size_t end) {

@@ -157,8 +157,12 @@ TEST(KernelPca, ChoosesAWidthThatKeepsAnglesOnTheInvertibleBranch) {
 }
 
 TEST(KernelPca, IsTheSameAfterAFileAndForAnyNumberOfThreads) {
-  for (const std::size_t n : {100u, 700u}) {  // fewer rows than features, and more
-    const FloatMatrix x = plane_points(n, 8, 0.3, 7);
+  struct Case {
+    std::size_t n, columns;
+  };
+  // Fewer rows than features, and more; more columns than are looked at.
+  for (const auto [n, columns] : {Case{100, 8}, Case{700, 8}, Case{150, 2500}}) {
+    const FloatMatrix x = plane_points(n, columns, 0.3, 7);
     set_threads(1);
     const KernelPca pca = KernelPca::fit(x.view());
     const FloatMatrix y = pca.embed(x.view()), back = pca.generate(y.view());
@@ -175,7 +179,7 @@ TEST(KernelPca, IsTheSameAfterAFileAndForAnyNumberOfThreads) {
     set_threads(0);
     EXPECT_TRUE(std::equal(y.values().begin(), y.values().end(), y2.values().begin()));
     EXPECT_TRUE(std::equal(back.values().begin(), back.values().end(), back2.values().begin()));
-    EXPECT_EQ(loaded.embed({nullptr, 0, 8}).rows(), 0u);
+    EXPECT_EQ(loaded.embed({nullptr, 0, columns}).rows(), 0u);
   }
 }
 
@@ -187,6 +191,22 @@ TEST(KernelPca, FindsComponentsOnSomeRowsAndServesAll) {
   KernelPcaOptions narrow;  // fewer features than columns: near enough, through the other side
   narrow.frequencies = 6;
   EXPECT_GT(explained(x, there_and_back(KernelPca::fit(x.view(), narrow), x)), 0.3);
+}
+
+// Of which there are more than frequencies that could tell all of them.
+TEST(KernelPca, BringsSamplesOfManyColumnsBack) {
+  for (const std::size_t columns : {2049u, 4096u, 12288u}) {
+    for (const double noise : {0.0, 0.5}) {
+      const FloatMatrix x = plane_points(600, columns, noise, 12), held_out = plane_points(100, columns, noise, 13);
+      const KernelPca pca = KernelPca::fit(x.view());
+      EXPECT_EQ(pca.columns(), columns);
+      EXPECT_EQ(pca.frequencies(), 4096u);
+      EXPECT_EQ(pca.directions(), noise == 0 ? 2u : 512u) << columns;
+      const double known = 5 / (5 + noise * noise);  // mean squares of the plane, 9/2 + 1/2, and of the noise
+      EXPECT_GT(explained(x, there_and_back(pca, x)), 0.97 * known) << columns << " " << noise;
+      EXPECT_GT(explained(held_out, there_and_back(pca, held_out)), 0.95 * known) << columns << " " << noise;
+    }
+  }
 }
 
 TEST(KernelPca, RefusesWhatItCannotFit) {
@@ -271,6 +291,15 @@ TEST(KernelPca, RefusesDamagedFiles) {
   }
   writer.save(dir / "bad");
   refused("cannot be solved");
+  for (const std::size_t directions : {2u, 4u}) {  // not those of the frequencies; more than columns
+    TensorFileWriter basis;
+    basis.set_metadata("cpfm.kind", "kpca");
+    for (const auto& [key, tensor] : file.tensors()) basis.add(key, tensor.dtype, tensor.shape, tensor.bytes);
+    const std::vector<float> values(directions * 3, 1.0f);
+    basis.add("basis", {directions, 3}, std::span(values));
+    basis.save(dir / "bad");
+    refused("basis");
+  }
   EXPECT_NO_THROW(KernelPca::load(dir / "pca"));
 }
 

@@ -31,7 +31,7 @@ Clusters clusters(std::size_t n, std::int32_t count, float apart) {
   return result;
 }
 
-TEST(TsneAffinities, HaveThePerplexityAndSumToOne) {
+TEST(TsneAffinities, AreSymmetricAndSumToOne) {
   const FloatMatrix x = normal_points(200, 4, 1);
   for (const std::size_t neighbours : {199u, 60u}) {
     const Affinities p = affinities(x.view(), 20, neighbours);

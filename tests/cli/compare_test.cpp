@@ -80,7 +80,7 @@ TEST(Compare, MakesOneTableAndDoesNothingTwice) {
   EXPECT_CONTAINS(page, "<strong>");
   EXPECT_CONTAINS(page, "<u>");
   EXPECT_CONTAINS(markdown, "**");
-  EXPECT_CONTAINS(markdown, "floor");
+  EXPECT_CONTAINS(markdown, "± of one such pair");
   EXPECT_CONTAINS(markdown, "is right on");
   EXPECT_CONTAINS(read_bytes(dir / "c/table.csv"), "kpca,mse,");
 
@@ -169,7 +169,8 @@ TEST(Compare, TellsNoStandardDeviationOfASingleRun) {
   ASSERT_EQ(once.exit_code, 0) << once.err;
   EXPECT_TRUE(once.json()["methods"]["kpca"]["mse"]["sd"].is_null());
   EXPECT_CONTAINS(read_bytes(dir / "c/table.csv"), ",,1\n");
-  EXPECT_EQ(read_bytes(dir / "c/table.md").find("±"), std::string::npos);
+  const std::string table = read_bytes(dir / "c/table.md");
+  EXPECT_EQ(table.substr(0, table.find("\n\n")).find("±"), std::string::npos);  // but for the floor's, below
   const auto measured = fs::last_write_time(dir / "c/kpca/evaluation.json");
   const Outcome again = run_cpfm(table_words(dir, "c", {}));
   ASSERT_EQ(again.exit_code, 0) << again.err;
@@ -347,6 +348,10 @@ TEST(Compare, SaysWhatDoesNotFit) {
   refuse({"--features", "inception:nowhere"}, "nowhere");
   refuse({"--features", "resnet"}, "--features: 'resnet' is not known");
   refuse({"--law", "bogus"}, "--law: ");
+  refuse({"--calls", "41"}, "--calls: a step of midpoint takes 2, which does not divide 41");
+  refuse({"--calls", "6", "--solver", "rk4"}, "8, for one");
+  refuse({"--solver", "dopri5"}, "--solver");
+  refuse({"--entropic", "--entropic-epsilon", "0"}, "--entropic-epsilon");
   refuse({"--latent", "sphere"}, "--latent: sphere has 3 dimensions");
   refuse({"--methods", "cpfm,tsne"}, "--methods: t-SNE makes no model");
   write_bytes(dir / "t.csv", "a,b,c\n1,2,3\n4,5,6\n7,8,9\n2,4,1\n");
@@ -360,6 +365,67 @@ TEST(Compare, SaysWhatDoesNotFit) {
   const Outcome wrong = run_cpfm({"reproduce", "digits", "--runs", "none"});
   EXPECT_EQ(wrong.exit_code, 1);
   EXPECT_CONTAINS(wrong.err, "--runs: 'none' is not allowed");
+}
+
+TEST(Compare, SamplesByTheSolverThatIsAskedFor) {
+  const TempDir dir;
+  const auto mse = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> words{"--methods", "cpfm,diffae", "--quiet"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Outcome outcome = run_cpfm(compare_words((dir / "c").string(), words));
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    const auto methods = outcome.json()["methods"];
+    return std::pair(methods["cpfm"]["mse"]["mean"].get<double>(), methods["diffae"]["mse"]["mean"].get<double>());
+  };
+  const auto usual = mse({}), same = mse({"--solver", "midpoint", "--calls", "40"}), euler = mse({"--solver", "euler"});
+  const auto few = mse({"--calls", "2"});
+  EXPECT_EQ(usual, same);
+  EXPECT_NE(usual.first, euler.first);
+  EXPECT_EQ(usual.second, euler.second);  // the solver is that of the flow, the number of calls that of all
+  EXPECT_NE(usual.second, few.second);
+}
+
+TEST(Compare, TellsTheParametersAndWhatWasSeen) {
+  const TempDir dir;
+  const Outcome outcome = run_cpfm(compare_words((dir / "c").string(), {"--methods", "vae,kpca", "--quiet"}));
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const std::string markdown = read_bytes(dir / "c/table.md");
+  EXPECT_CONTAINS(
+      markdown,
+      fmt::format("Parameters: vae {}, 64 samples seen; kpca ",
+                  outcome.json()["methods"].contains("vae")
+                      ? nlohmann::json::parse(read_bytes(dir / "c/table.json"))["runs"]["vae"]["parameters"].get<int>()
+                      : 0));
+  EXPECT_TRUE(fs::exists(dir / "c/originals.png"));
+}
+
+TEST(Compare, TellsThatLabelsAreTooFew) {
+  const TempDir dir;
+  write_table(dir / "t.csv", 60, 0);
+  std::string text = read_bytes(dir / "t.csv"), one;
+  for (std::size_t at = 0, line = 0; at < text.size(); ++line) {  // a class for the first row alone
+    const std::size_t end = text.find('\n', at), comma = text.rfind(',', end);
+    one += line < 2 ? text.substr(at, end - at) : text.substr(at, comma + 1 - at);
+    one += '\n';
+    at = end + 1;
+  }
+  write_bytes(dir / "one.csv", one);
+  const std::string table = (dir / "t.csv").string(), few = (dir / "one.csv").string(), run = (dir / "r").string();
+  ASSERT_EQ(run_cpfm({"fit", table, "--labels", "kind", "--method", "kpca", "-o", run, "--quiet"}).exit_code, 0);
+  const Outcome outcome = run_cpfm({"evaluate", run, few, "--labels", "kind"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_CONTAINS(outcome.err, "at least two samples that have one, and " + few + " has 1");
+}
+
+TEST(Reproduce, TakesOptionsOfSamplingAndOfWhatIsMeasured) {
+  const TempDir dir;
+  const Outcome outcome =
+      run_cpfm({"reproduce", "digits", "--quick", "--methods", "kpca", "--runs", "1", "--solver", "euler", "--calls",
+                "10", "--head", "paper", "--coverage", "-o", (dir / "d").string(), "--quiet"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const std::string page = read_bytes(dir / "d/report.html");
+  for (const char* line : {"coverage = true", "solver = &quot;euler&quot;", "calls = 10", "head = &quot;paper&quot;"})
+    EXPECT_CONTAINS(page, line);
 }
 
 // Minutes; a test of its own in CMakeLists.txt.
@@ -380,7 +446,7 @@ TEST(Reproduce, DigitsQuickComparesAllMethods) {
   }
   // On so few samples the best ones are at the floor, and which comes first is a matter of luck.
   for (const char* method : {"vae", "diffae"}) EXPECT_LT(mean("cpfm", "w2_gaussian"), mean(method, "w2_gaussian"));
-  // One distance of 359 points varies by 0.011, so the mean of two less the floor, a mean of eight, by 0.009.
+  // One distance of 359 points varies by 0.011, so the mean of two by 0.008.
   EXPECT_LT(mean("cpfm", "w2_gaussian"), table["methods"]["cpfm"]["w2_gaussian"]["floor"].get<double>() + 0.04);
   for (const char* law : {"1.cpfm", "2.cpfm", "3.cpfm"}) EXPECT_TRUE(fs::exists(dir / "d/laws" / law));
   EXPECT_TRUE(fs::exists(dir / "d/report.html"));

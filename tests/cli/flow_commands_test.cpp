@@ -507,6 +507,11 @@ TEST_F(FlowCommands, EvaluateTellsTheJudgesOwnAccuracy) {
   EXPECT_GT(json["w2_divergence"]["floor"].get<double>(), 0.1);
   EXPECT_GT(json["label_kept_1nn"]["judge_accuracy"].get<double>(), 0.9);
   EXPECT_GT(json["w2_gaussian"]["floor"].get<double>(), 0.1);
+  for (const char* figure :
+       {"w2_gaussian", "w2_entropic", "w2_divergence"}) {  // two samples of 100 points: 0.24 ± 0.07
+    EXPECT_GT(json[figure]["floor_sd"].get<double>(), 0.01) << figure;
+    EXPECT_LT(json[figure]["floor_sd"].get<double>(), 0.2) << figure;
+  }
 }
 
 TEST_F(FlowCommands, AModelOfStandardizedPicturesKnowsBlackAndWhiteOfTheFile) {
@@ -544,7 +549,11 @@ TEST_F(FlowCommands, EvaluateSaysWhatItNeeds) {
   EXPECT_CONTAINS(same.err, "the judge knows it; --part test keeps them apart");
   EXPECT_CONTAINS(same.err, "with 30 samples; more than 128 are needed");
   EXPECT_CONTAINS(few.out, "squared error");
-  EXPECT_EQ(few.out.find("±"), std::string::npos) << few.out;  // of a single run nothing is known of it
+  // Of a single run nothing is known of it, but of the floor.
+  const std::size_t of_floor = few.out.find("±", few.out.find("floor"));
+  EXPECT_NE(of_floor, std::string::npos) << few.out;
+  EXPECT_EQ(few.out.find("±"), of_floor) << few.out;
+  EXPECT_EQ(few.out.find("±", of_floor + 1), std::string::npos) << few.out;
 }
 
 TEST_F(FlowCommands, OtherMethodsGoThroughTheSameCommands) {

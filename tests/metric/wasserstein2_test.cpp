@@ -107,12 +107,21 @@ TEST(GaussianDistance, HasTheKnownFloor) {
     for (const std::uint64_t seed : {1u, 2u, 3u}) {
       const GaussianDistance found = wasserstein2_to_gaussian(y.view(), known.n, seed);
       EXPECT_EQ(found.n, known.n);
-      EXPECT_NEAR(found.floor, known.mean, 4 * known.sd / std::sqrt(kFloorPairs)) << known.n << " " << seed;
+      EXPECT_NEAR(found.floor, known.mean, 4 * known.sd / std::sqrt(static_cast<double>(floor_pairs(known.n))))
+          << known.n << " " << seed;
       EXPECT_NEAR(found.value, known.mean, 4 * known.sd) << known.n << " " << seed;
       EXPECT_GT(found.floor_sd, 0.1 * known.sd);
       EXPECT_LT(found.floor_sd, 3 * known.sd);
     }
   }
+}
+
+TEST(GaussianDistance, HasItsFloorFromMorePairsWhereTheyCostLittle) {
+  EXPECT_EQ(floor_pairs(0), 64u);
+  EXPECT_EQ(floor_pairs(359), 64u);
+  EXPECT_EQ(floor_pairs(1000), 32u);
+  EXPECT_EQ(floor_pairs(2000), 16u);
+  EXPECT_EQ(floor_pairs(100000), 8u);
 }
 
 TEST(GaussianDistance, SeesPointsThatAreNotGaussian) {
