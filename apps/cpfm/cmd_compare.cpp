@@ -68,6 +68,16 @@ std::vector<std::string> chosen_methods(const std::string& list) {
   return chosen;
 }
 
+// Whether it can be opened, and holds what was written.
+bool is_whole(const fs::path& file) {
+  try {
+    TensorFile::open(file);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 // Of the network, in one step of a solver of the flow.
 std::size_t calls_of_step(const std::string& solver) { return solver == "euler" ? 1 : solver == "rk4" ? 4 : 2; }
 
@@ -239,9 +249,9 @@ class Compare {
     const bool cpfm = compared("cpfm");
     if (o_.evaluation.entropic && cpfm && latent != "gaussian")
       throw Error("--entropic", fmt::format("the map is {}, not gaussian", printable(latent)));
-    if (cpfm && methods_.size() > 1 && o_.couple.options.latent_options.dim == 0) {
+    if (cpfm) {
       const std::size_t dim = draw_latent(latent, 2, o_.couple.options.latent_options).cols();
-      if (dim != 2)
+      if (methods_.size() > 1 && o_.couple.options.latent_options.dim == 0 && dim != 2)
         throw Error("--latent", fmt::format("{} has {} dimensions, and the other methods' maps have 2", latent, dim),
                     fmt::format("--dim {} for all of them", dim));
     }
@@ -340,14 +350,14 @@ class Compare {
     if (!begun(method)) return;
     const std::string there = content_of(out_ / method / "config.toml");
     if (const Json saved = fit_of(method); saved["options"] == fit_key_ && saved["data"] != data_key_) {
-      throw Error("--output", fmt::format("{} was made of other data", printable((out_ / method).string(), 200)),
-                  "remove that folder, or name another OUT");
+      throw Error("--output", fmt::format("{} was trained on other samples", printable((out_ / method).string(), 200)),
+                  "give the same DATA and --test, without which a part of DATA is left out, or name another OUT");
     }
     if (there.empty() || there == fit_key_) return;
     throw Error("--output",
                 fmt::format("{} was begun with other options: {}", printable((out_ / method).string(), 200),
                             difference(fit_key_, there)),
-                "give the same options to go on, remove that folder, or name another OUT");
+                "give the same options to go on, or name another OUT: all methods of one have the same budget");
   }
 
   // Whether there is anything of it to go on with; options that were refused leave no more than themselves.
@@ -364,7 +374,7 @@ class Compare {
   }
   bool fitted(const std::string& method) const {
     const Json saved = fit_of(method);
-    return saved["options"] == fit_key_ && saved["data"] == data_key_ && fs::exists(out_ / method / "model.cpfm");
+    return saved["options"] == fit_key_ && saved["data"] == data_key_ && is_whole(out_ / method / "model.cpfm");
   }
 
   std::string going_on() const { return fmt::format("{} holds what is done; the same command goes on", out_.string()); }

@@ -41,6 +41,17 @@ void write_samples(const char* option, const std::string& file, const FloatMatri
   write_png_grid(file, samples.view(), *facts.image, grid);
 }
 
+// What came of rows is not written where it is not finite.
+void check_finite(const FloatMatrix& made, const char* of, std::size_t each, const std::string& model) {
+  for (std::size_t i = 0; i < made.rows(); ++i) {
+    for (const float value : made.row(i)) {
+      if (!std::isfinite(value))
+        throw Error(model, fmt::format("makes numbers that are not finite of {} {}", of, i / each + 1),
+                    "leave out what is far from all that it was trained on");
+    }
+  }
+}
+
 // "0.5,-1" → {0.5, -1}
 std::vector<float> parse_point(const std::string& text, std::size_t dim) {
   std::vector<float> point;
@@ -147,11 +158,16 @@ void add_embed_command(CLI::App& app, Context& context) {
     constexpr std::size_t kDrawsForMean = 16;
     const std::size_t count = o->mean && draws->count() == 0 ? kDrawsForMean : o->draws;
     const auto model = open_model(o->model, sample->device);
+    if (const std::string& method = model->facts().method;
+        !o->density.empty() && (method == "kpca" || method == "diffae"))
+      throw Error("--density", fmt::format("{} has one place for a sample and no density", method),
+                  "cpfm, vae and infodiffusion have densities");
     Dataset data = samples_for(coder_in(o->model, sample->device), data_options->load(context), context);
     match_columns(data, model->facts());
     const auto progress = context.progress();
     const SampleOptions options = sample->resolve(context, progress.get());
     FloatMatrix y = model->embed(data.samples.view(), count, options);
+    check_finite(y, "sample", count, o->model);
     if (o->mean) y = take_means(y, data.size());
     const std::size_t each = y.rows() / data.size();
     if (each == 1) {
@@ -258,6 +274,7 @@ void add_generate_command(CLI::App& app, Context& context) {
       std::copy_n(places.row(i / o->each).data(), places.cols(), y.row(i).data());
     const auto progress = context.progress();
     const FloatMatrix x = model->generate(y.view(), sample->resolve(context, progress.get()));
+    check_finite(x, "place", o->each, o->model);
     Json result{{"output", o->out}, {"n", x.rows()}, {"dim", x.cols()}, {"device", model->device()}};
     if (coder) {
       const GeneratedMolecules made(*coder, y, x);
@@ -325,6 +342,7 @@ void add_reconstruct_command(CLI::App& app, Context& context) {
     const FloatMatrix y = model->embed(data.samples.view(), 1, options);
     const FloatMatrix back =
         o->keep_noise ? model->retrace(data.samples.view(), y.view(), options) : model->generate(y.view(), options);
+    check_finite(back, "sample", 1, o->model);
     if (coder) {
       const ReconstructedMolecules pairs(*coder, data, y, back);
       for (const std::string& file : {o->out, o->png, o->svg}) {

@@ -101,7 +101,10 @@ void write_compare_report(const CompareReport& from, std::uint64_t seed) {
     back.blocks.insert(back.blocks.begin(), ReportFigure{.png = originals, .scale = 1, .caption = "originals"});
     report.sections.push_back(std::move(back));
     report.sections.push_back(section(
-        "Across the map", fmt::format("A sample for each of {0} × {0} places of [−{1}, {1}]².", kGridSide, kGridReach),
+        "Across the map",
+        fmt::format("A sample for each of {0} × {0} places of [−{1}, {1}]². A map without a law may be far larger, or "
+                    "smaller: grid.png in the folder of its method covers it whole.",
+                    kGridSide, kGridReach),
         kPlaces, 1));
   }
   ReportTable how;

@@ -8,6 +8,7 @@
 
 #include "base/text.hpp"
 #include "data/csv_field.hpp"
+#include "map_view.hpp"
 
 namespace cpfm::app {
 namespace {
@@ -121,13 +122,15 @@ std::vector<std::string> Comparison::notes() const {
   if (const Json* f = any("gwot"))
     notes.push_back(
         fmt::format("GWOT: kernel {}; it scales with the map, its share of that of shuffled places does not.",
-                    f->value("kernel", "")));
+                    short_kernel(f->value("kernel", ""))));
   if (const Json* f = any("label_kept")) {
     const Json* one = any("label_kept_1nn");
     notes.push_back(
         fmt::format("Labels: the network that judges is right on {:.4f} of the originals, 1-NN on {:.4f}. "
                     "Only cpfm's map is told labels, where its kernel has them.",
                     number(*f, "judge_accuracy"), one != nullptr ? number(*one, "judge_accuracy") : 0.0));
+    if (const std::size_t judged = f->value("judged", std::size_t{0}), of = f->value("of", std::size_t{0}); judged < of)
+      notes.back() += fmt::format(" {} of {} samples are of classes that it has learned, and are judged.", judged, of);
   }
   if (const Json* f = any("frechet"))
     notes.push_back(fmt::format("Fréchet distance: {} features of {} samples.", f->value("features", ""),
@@ -151,8 +154,7 @@ std::string Comparison::cell(const Row& row, const Column& column) const {
   const Json& figure = row.figures[column.key];
   const double mean = figure["mean"].get<double>();
   if (figure["sd"].is_null()) return fmt::format("{:.4g}", mean);  // of a single run
-  const double sd = figure["sd"].get<double>();
-  return fmt::format("{:.4g} ± {:.2g}", mean, sd > 1e-9 * std::abs(mean) ? sd : 0.0);  // what is left of rounding is 0
+  return fmt::format("{:.4g} ± {:.2g}", mean, figure["sd"].get<double>());
 }
 
 std::string Comparison::text(bool terminal) const {

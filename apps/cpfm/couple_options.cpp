@@ -141,6 +141,7 @@ CoupleOptions CoupleArguments::resolve(const Context& context, std::size_t n) co
   CoupleOptions resolved = options;
   if (options.solver.coarse_points == 1)
     throw Error("--coarse-points", "a subset of one cannot be coupled", "0 for none, or two or more");
+  draw_latent(options.latent, 2, options.latent_options);  // says what is wrong with it
   resolved.seed = context.seed;
   resolved.solver.algorithm = algorithm_ == "paper" ? GwotOptions::Algorithm::kPaper : GwotOptions::Algorithm::kCpfm;
   resolved.weights = read_weights("--weights", weights_, n);

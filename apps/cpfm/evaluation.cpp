@@ -45,8 +45,9 @@ class Figures {
       return;
     }
     const Repeated figure = repeated(found->second);
-    result[name] = {
-        {"mean", figure.mean}, {"sd", figure.sd ? Json(*figure.sd) : Json()}, {"runs", figure.values.size()}};
+    Json sd;
+    if (figure.sd) sd = *figure.sd > 1e-9 * std::abs(figure.mean) ? *figure.sd : 0.0;  // what is left of rounding is 0
+    result[name] = {{"mean", figure.mean}, {"sd", sd}, {"runs", figure.values.size()}};
     result[name].update(besides);
   }
 
@@ -88,7 +89,7 @@ std::vector<std::int32_t> known_classes(const Dataset& data, const Dataset& judg
                 "a judge is trained on data of the same classes");
   }
   if (!unknown.empty())
-    log().warn("--judge: {} lacks the classes {}; their samples are not judged", judge_data.source, list);
+    log().warn("the judge's data, {}, lack the classes {}; their samples are not judged", judge_data.source, list);
   std::vector<std::int32_t> id_of, ids;
   for (const std::string& name : data.labels->names) {
     const std::vector<std::string>& all = judge_data.labels->names;
@@ -446,9 +447,12 @@ Json Evaluation::Impl::measure(FlowModel& model) {
 
   Json result;
   if (judge) {
-    figures.tell(result, "label_kept",
-                 {{"judge", facts.image ? "cnn" : "mlp"}, {"judge_accuracy", judge->network_accuracy}});
-    figures.tell(result, "label_kept_1nn", {{"judge", "1-NN"}, {"judge_accuracy", judge->nearest_accuracy}});
+    const auto judged = std::count_if(all.wanted.begin(), all.wanted.end(), [](std::int32_t id) { return id >= 0; });
+    const auto besides = [&](const char* name, double accuracy) {
+      return Json{{"judge", name}, {"judge_accuracy", accuracy}, {"judged", judged}, {"of", data.size()}};
+    };
+    figures.tell(result, "label_kept", besides(facts.image ? "cnn" : "mlp", judge->network_accuracy));
+    figures.tell(result, "label_kept_1nn", besides("1-NN", judge->nearest_accuracy));
   }
   figures.tell(result, "knn_label", {{"k", label_neighbours}});
   for (const Property& property : data.properties)
@@ -498,7 +502,9 @@ void print_evaluation(const Json& figures) {
     return fmt::format("  {} neighbours, {} samples", f["k"].get<std::size_t>(), f["n"].get<std::size_t>());
   };
   line("label_kept", "label kept", [&](const Json& f) {
-    return fmt::format("  judged by a network that is right on {:.4f} of the originals", number(f, "judge_accuracy"));
+    const std::size_t judged = f.value("judged", std::size_t{0}), of = f.value("of", std::size_t{0});
+    return fmt::format("  judged by a network that is right on {:.4f} of the originals{}", number(f, "judge_accuracy"),
+                       judged < of ? fmt::format("; {} of {} samples are judged", judged, of) : "");
   });
   line("label_kept_1nn", "  by 1-NN", [&](const Json& f) {
     return fmt::format("  which is right on {:.4f} of the originals", number(f, "judge_accuracy"));
@@ -515,7 +521,7 @@ void print_evaluation(const Json& figures) {
   line("w2_entropic", "  as the paper has it", floor);
   line("w2_divergence", "  debiased", floor);
   line("gwot", "GWOT objective", [&](const Json& f) {
-    return fmt::format("  {}; places shuffled {:.4g}", printable(f["kernel"].get<std::string>(), 80),
+    return fmt::format("  {}; places shuffled {:.4g}", printable(short_kernel(f["kernel"].get<std::string>()), 80),
                        number(f, "random"));
   });
   line("gwot_share", "  of shuffled places'", fixed("  whatever the scale of the map"));

@@ -55,6 +55,10 @@ RunResult fit_without_coupling(const FitRequest& request, FlowEntry& flow, const
                   fmt::format("t-SNE needs at least {}", kFewest));
     }
   }
+  if (method == "kpca" && request.data.size() <= dim) {
+    throw Error(request.data.source, fmt::format("has {} samples", request.data.size()),
+                fmt::format("kernel PCA in {} dimensions needs at least {}", dim, dim + 1));
+  }
   make_run_folder(request.folder);
   const Learned learned(request, flow, context);
   const Run run{request.folder, learned.data(), nullptr,        request.applied, options, "none", dim,

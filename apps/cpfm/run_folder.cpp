@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -155,7 +156,7 @@ void refuse_other_run(const fs::path& folder, bool couples) {
   };
   const char* go_on = "go on with --resume, or name another folder";
   if (is_there(folder / "model.cpfm"))
-    refuse("a finished run", "name another folder, or go on training it with --resume and a larger budget");
+    refuse("a finished run", "name another folder; one that is trained goes on with --resume and a larger budget");
   if (is_there(folder / "embedding.csv")) refuse("a finished map", "name another folder");
   for (const char* left : {"molecules.cpfm", "molecules.cpfm.partial"}) {
     if (is_there(folder / left)) refuse("a run that is not finished", go_on);
@@ -244,6 +245,9 @@ void make_run_folder(const fs::path& folder) {
   if (!fs::is_directory(folder, ignored))
     throw Error("--output", fmt::format("{} is not a folder that could be made", printable(folder.string(), 200)),
                 "name a folder for the run");
+  if (access(folder.c_str(), W_OK | X_OK) != 0)
+    throw Error("--output", fmt::format("{} cannot be written to", printable(folder.string(), 200)),
+                "name a folder of your own");
 }
 
 void write_config(const fs::path& folder, const std::string& config) {

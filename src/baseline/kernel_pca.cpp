@@ -123,6 +123,10 @@ void KernelPca::State::prepare() {
 KernelPca KernelPca::fit(MatrixView<const float> x, const KernelPcaOptions& options, Progress* progress) {
   check_options(x, options);
   const std::size_t n = std::min(x.rows, options.rows), count = choose_frequencies(x.cols, options);
+  if (options.dim >= n && n > 1 && options.dim <= count) {
+    throw Error("dim", fmt::format("{} rows are too few for {} dimensions", n, options.dim),
+                fmt::format("{} rows, or at most {} dimensions", options.dim + 1, n - 1));
+  }
   if (options.dim < 1 || options.dim >= n || options.dim > count) {
     throw Error("dim", fmt::format("{} dimensions of {} rows and {} frequencies", options.dim, n, count),
                 fmt::format("from 1 to {}", std::min(n - 1, count)));

@@ -165,6 +165,11 @@ TensorFile TensorFile::parse(std::span<const std::byte> bytes, const std::string
   }
   check_cover(header, data.size(), name);
   file.metadata_ = std::move(header.metadata);
+  // Files of others, and older ones of ours, have none.
+  const auto written = file.metadata_.find(kChecksumKey);
+  if (written != file.metadata_.end() && written->second != checksum(file.metadata_, file.tensors_))
+    throw Error(name, "its bytes are not those that were written",
+                "the file is damaged; make it again or copy it again");
   return file;
 }
 

@@ -68,8 +68,11 @@ void TensorFileWriter::save(const std::filesystem::path& file) const {
   });
 
   // Whatever version a copied set of metadata carries: this is the layout that we write.
-  std::map<std::string, std::string> metadata = metadata_;
+  std::map<std::string, std::string, std::less<>> metadata(metadata_.begin(), metadata_.end());
   metadata[std::string(kFormatVersionKey)] = std::to_string(kFormatVersion);
+  std::map<std::string, TensorView, std::less<>> tensors;
+  for (const Entry& entry : entries_) tensors.emplace(entry.name, entry.tensor);
+  metadata[std::string(kChecksumKey)] = checksum(metadata, tensors);
   std::string header = fmt::format("{{\"{}\":{{", kMetadataName);
   for (const auto& [key, value] : metadata) {
     if (header.back() != '{') header += ',';

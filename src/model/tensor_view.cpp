@@ -9,6 +9,7 @@
 
 #include "base/checked.hpp"
 #include "base/half.hpp"
+#include "base/hash.hpp"
 #include "base/text.hpp"
 #include "cpfm/model.hpp"
 #include "model/tensor_header.hpp"
@@ -81,6 +82,20 @@ std::string known_dtypes() {
 
 std::uint64_t tensor_bytes(DType dtype, const std::vector<std::uint64_t>& shape, const std::string& where) {
   return checked_mul(element_count(shape, where), byte_size(dtype), where);
+}
+
+std::string checksum(const std::map<std::string, std::string, std::less<>>& metadata,
+                     const std::map<std::string, TensorView, std::less<>>& tensors) {
+  std::uint64_t hash = 0;
+  for (const auto& [key, value] : metadata) {
+    if (key != kChecksumKey) hash = hash_text(hash_text(hash, key), value);
+  }
+  for (const auto& [name, tensor] : tensors) {
+    hash = hash_text(hash_text(hash, name), to_string(tensor.dtype));
+    hash = hash_bytes(hash, std::as_bytes(std::span(tensor.shape)));
+    hash = hash_bytes(hash, tensor.bytes);
+  }
+  return fmt::format("{:016x}", hash);
 }
 
 std::string tensor_place(const std::string& file, std::string_view name) {

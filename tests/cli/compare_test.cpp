@@ -158,7 +158,7 @@ TEST(Compare, KnowsDataByWhatItHolds) {
   write_table(dir / "t.csv", 90, 0.3);
   const Outcome other = run_cpfm(table_words(dir, "c", {}));
   EXPECT_EQ(other.exit_code, 1);
-  EXPECT_CONTAINS(other.err, "c/kpca was made of other data");
+  EXPECT_CONTAINS(other.err, "c/kpca was trained on other samples");
   EXPECT_EQ(run_cpfm(table_words(dir, "d", {})).exit_code, 0);
 }
 
@@ -397,6 +397,41 @@ TEST(Compare, TellsTheParametersAndWhatWasSeen) {
                       ? nlohmann::json::parse(read_bytes(dir / "c/table.json"))["runs"]["vae"]["parameters"].get<int>()
                       : 0));
   EXPECT_TRUE(fs::exists(dir / "c/originals.png"));
+}
+
+TEST(Compare, TellsHowManySamplesAreJudged) {
+  const TempDir dir;
+  write_table(dir / "t.csv", 90, 0.1);
+  write_table(dir / "u.csv", 30, 0.3);
+  std::string other = read_bytes(dir / "u.csv");
+  for (std::size_t at = other.find(",z\n"); at != std::string::npos; at = other.find(",z\n")) other[at + 1] = 'w';
+  write_bytes(dir / "u.csv", other);
+  const Outcome outcome = run_cpfm(table_words(dir, "c", {"--test", (dir / "u.csv").string()}));
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.json()["methods"]["kpca"]["label_kept"]["judged"], 20);
+  EXPECT_CONTAINS(read_bytes(dir / "c/table.md"), "20 of 30 samples are of classes that it has learned");
+  const Outcome without = run_cpfm(table_words(dir, "c", {}));
+  EXPECT_EQ(without.exit_code, 1);
+  EXPECT_CONTAINS(without.err, "was trained on other samples; give the same DATA and --test");
+}
+
+TEST(Compare, MakesADamagedModelAgain) {
+  const TempDir dir;
+  write_table(dir / "t.csv", 90, 0.1);
+  ASSERT_EQ(run_cpfm(table_words(dir, "c", {})).exit_code, 0);
+  const std::string whole = read_bytes(dir / "c/kpca/model.cpfm");
+  write_bytes(dir / "c/kpca/model.cpfm", whole.substr(0, 100));
+  const Outcome again = run_cpfm(table_words(dir, "c", {}));
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_EQ(read_bytes(dir / "c/kpca/model.cpfm"), whole);
+}
+
+TEST(Compare, SaysWhatIsWrongWithALawBeforeItBegins) {
+  const TempDir dir;
+  const Outcome outcome = run_cpfm(compare_words((dir / "c").string(), {"--methods", "cpfm", "--latent", "triangle"}));
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_CONTAINS(outcome.err, "--latent: ");
+  EXPECT_FALSE(fs::exists(dir / "c"));
 }
 
 TEST(Compare, TellsThatLabelsAreTooFew) {

@@ -313,7 +313,7 @@ TEST_F(FlowCommands, AJudgeOfOtherClassesIsNamed) {
   write_bytes(*dir_ / "judge.csv", some);
   const Outcome outcome = judged_by("judge.csv");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_CONTAINS(outcome.err, "lacks the classes y, z; their samples are not judged");
+  EXPECT_CONTAINS(outcome.err, "lack the classes y, z; their samples are not judged");
 }
 
 // What a random split leaves of the labels and classes of a part is a matter of luck.
@@ -586,6 +586,9 @@ TEST_F(FlowCommands, OtherMethodsGoThroughTheSameCommands) {
                                    "--steps", "20", "--json", "--quiet"});
     if (method == "vae") {
       expect_refused(kept, "--keep-noise: vae");
+      expect_refused(run_cpfm({"generate", run, "--at", "0,0", "--at", "1e30,1e30", "-o", path("far.npy"), "--quiet"}),
+                     run + ": makes numbers that are not finite of place 2");
+      EXPECT_FALSE(std::filesystem::exists(path("far.npy")));
     } else {
       ASSERT_EQ(kept.exit_code, 0) << kept.err;
       EXPECT_LT(kept.json()["mse"].get<double>(), back.json()["mse"].get<double>() / 2);
@@ -636,6 +639,17 @@ TEST_F(FlowCommands, MethodsWithoutTrainingGoThroughThemToo) {
   damaged.resize(damaged.size() - 100);
   write_bytes(*dir_ / "damaged.cpfm", damaged);
   expect_refused(run_cpfm({"embed", path("damaged.cpfm"), "digits", "-o", path("y.npy"), "--quiet"}), "damaged.cpfm");
+  damaged = read_bytes(run + "/model.cpfm");
+  damaged[damaged.size() / 2] = static_cast<char>(damaged[damaged.size() / 2] ^ 0x40);
+  write_bytes(*dir_ / "damaged.cpfm", damaged);
+  expect_refused(run_cpfm({"embed", path("damaged.cpfm"), "digits", "-o", path("y.npy"), "--quiet"}),
+                 "its bytes are not those that were written");
+  expect_refused(run_cpfm({"embed", run, "digits", "-o", path("y9.npy"), "--density", path("d9.npy"), "--quiet"}),
+                 "--density: kpca has one place for a sample and no density");
+  EXPECT_FALSE(std::filesystem::exists(path("y9.npy")));
+  expect_refused(run_cpfm({"fit", "digits", "--limit", "2", "--method", "kpca", "-o", path("v"), "--quiet"}),
+                 "needs at least 3");
+  EXPECT_FALSE(std::filesystem::exists(path("v")));
 
   outcome = fit("tsne", map);
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;

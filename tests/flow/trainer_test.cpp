@@ -539,12 +539,29 @@ TEST(Classifier, IsKeptInAFileForTheSameData) {
   EXPECT_TRUE(same(features(), first));
   EXPECT_EQ(std::filesystem::last_write_time(dir / "judge"), written);
   // What the file holds is what is used.
-  std::string other = kept;
-  other[other.size() - 1] ^= 1;  // the sign or a digit of the last weight
+  {
+    const TensorFile file = TensorFile::open(dir / "judge");
+    TensorFileWriter writer;
+    for (const auto& [key, value] : file.metadata()) writer.set_metadata(key, value);
+    std::vector<std::byte> bytes;
+    for (const auto& [name, tensor] : file.tensors()) {
+      if (tensor.bytes.size() > bytes.size()) bytes.assign(tensor.bytes.begin(), tensor.bytes.end());
+    }
+    bytes[0] ^= std::byte{1};  // a digit of a weight
+    for (const auto& [name, tensor] : file.tensors())
+      writer.add(name, tensor.dtype, tensor.shape, tensor.bytes.size() == bytes.size() ? bytes : tensor.bytes);
+    writer.save(dir / "other");
+  }
+  const std::string other = read_bytes(dir / "other");
   write_bytes(dir / "judge", other);
   features();
   EXPECT_EQ(read_bytes(dir / "judge"), other);
   // A damaged one is made again, one of another seed or of other data replaced.
+  std::string flipped = kept;
+  flipped[flipped.size() - 1] ^= 1;
+  write_bytes(dir / "judge", flipped);
+  EXPECT_TRUE(same(features(), first));
+  EXPECT_EQ(read_bytes(dir / "judge"), kept);
   write_bytes(dir / "judge", kept.substr(0, kept.size() / 2));
   EXPECT_TRUE(same(features(), first));
   EXPECT_EQ(read_bytes(dir / "judge"), kept);

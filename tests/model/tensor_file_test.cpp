@@ -16,12 +16,14 @@
 
 #include "cpfm/error.hpp"
 #include "cpfm/model.hpp"
+#include "support/files.hpp"
 #include "support/temp_dir.hpp"
 
 namespace cpfm {
 namespace {
 
 using test::TempDir;
+using test::write_bytes;
 using Shape = std::vector<std::uint64_t>;
 
 // A file of header and data, whatever they say.
@@ -127,23 +129,58 @@ TEST(TensorFile, KeepsEveryDtypeThroughARoundTrip) {
   EXPECT_EQ(file.file_size(), std::filesystem::file_size(folder / "all.cpfm"));
 }
 
-// tests/model/golden/version-1.cpfm was written by EveryDtype and is never written again.
+// The files in tests/model/golden were written by EveryDtype, the first before there were checksums, and are never
+// written again.
 TEST(TensorFile, VersionOneStaysReadableByteForByte) {
-  const std::filesystem::path golden = std::filesystem::path(CPFM_TEST_SOURCE_DIR) / "model/golden/version-1.cpfm";
+  const std::filesystem::path golden = std::filesystem::path(CPFM_TEST_SOURCE_DIR) / "model/golden";
   const TempDir folder;
   EveryDtype().writer().save(folder / "all.cpfm");
   if (kFormatVersion == 1) {
-    EXPECT_EQ(read_bytes(golden), read_bytes(folder / "all.cpfm"));
+    EXPECT_EQ(read_bytes(golden / "version-1-checksum.cpfm"), read_bytes(folder / "all.cpfm"));
   }
-  const TensorFile old = TensorFile::open(golden), present = TensorFile::open(folder / "all.cpfm");
-  EXPECT_EQ(old.format_version(), 1);
-  EXPECT_EQ(old.metadata("note"), present.metadata("note"));
-  ASSERT_EQ(old.tensors().size(), present.tensors().size());
-  for (const auto& [name, tensor] : present.tensors()) {
-    EXPECT_EQ(old.tensor(name).dtype, tensor.dtype) << name;
-    EXPECT_EQ(old.tensor(name).shape, tensor.shape) << name;
-    EXPECT_TRUE(std::ranges::equal(old.tensor(name).bytes, tensor.bytes)) << name;
+  for (const char* name_of_old : {"version-1.cpfm", "version-1-checksum.cpfm"}) {
+    const TensorFile old = TensorFile::open(golden / name_of_old), present = TensorFile::open(folder / "all.cpfm");
+    EXPECT_EQ(old.format_version(), 1);
+    EXPECT_EQ(old.metadata("note"), present.metadata("note"));
+    ASSERT_EQ(old.tensors().size(), present.tensors().size());
+    for (const auto& [name, tensor] : present.tensors()) {
+      EXPECT_EQ(old.tensor(name).dtype, tensor.dtype) << name;
+      EXPECT_EQ(old.tensor(name).shape, tensor.shape) << name;
+      EXPECT_TRUE(std::ranges::equal(old.tensor(name).bytes, tensor.bytes)) << name;
+    }
   }
+}
+
+TEST(TensorFile, NoticesEveryChangedByteOfTensorsAndMetadata) {
+  const TempDir folder;
+  EveryDtype().writer().save(folder / "all.cpfm");
+  const std::string bytes = read_bytes(folder / "all.cpfm");
+  std::uint64_t length = 0;
+  std::memcpy(&length, bytes.data(), 8);
+  for (std::size_t at = 8 + length; at < bytes.size(); ++at) {
+    std::string changed = bytes;
+    changed[at] = static_cast<char>(changed[at] ^ 0x10);
+    write_bytes(folder / "changed.cpfm", changed);
+    EXPECT_CONTAINS(error_of([&] { TensorFile::open(folder / "changed.cpfm"); }), "not those that were written");
+  }
+  std::string seed = bytes, name = bytes;
+  seed.replace(seed.find("\"seed\":\"7\""), 10, "\"seed\":\"8\"");
+  name.replace(name.find("\"f32\""), 5, "\"f33\"");
+  for (const std::string& changed : {seed, name}) {
+    write_bytes(folder / "changed.cpfm", changed);
+    EXPECT_CONTAINS(error_of([&] { TensorFile::open(folder / "changed.cpfm"); }), "not those that were written");
+  }
+}
+
+// A file that is read and written again with its metadata has a checksum of its own.
+TEST(TensorFile, CopiedMetadataDoNotBringTheirChecksum) {
+  const TempDir folder;
+  EveryDtype().writer().save(folder / "all.cpfm");
+  const TensorFile file = TensorFile::open(folder / "all.cpfm");
+  TensorFileWriter writer;
+  for (const auto& [key, value] : file.metadata()) writer.set_metadata(key, value);
+  writer.save(folder / "copy.cpfm");
+  EXPECT_NE(TensorFile::open(folder / "copy.cpfm").metadata("cpfm.checksum"), file.metadata("cpfm.checksum"));
 }
 
 TEST(TensorFile, DtypesHaveTheSizesAndNamesOfSafetensors) {
@@ -191,7 +228,7 @@ TEST(TensorFile, PlainPythonReadsWhatWeWrite) {
   while (const std::size_t got = std::fread(chunk.data(), 1, chunk.size(), pipe)) output.append(chunk.data(), got);
   ASSERT_EQ(pclose(pipe), 0) << output;
   EXPECT_EQ(nlohmann::json::parse(output), nlohmann::json::parse(R"({
-    "__metadata__": {"cpfm.format_version": "1", "note": "ünïcode, \"quotes\" and\na line", "seed": "7"},
+    "__metadata__": {"cpfm.checksum": "6eb38956af32b143", "cpfm.format_version": "1", "note": "ünïcode, \"quotes\" and\na line", "seed": "7"},
     "u8": {"dtype": "U8", "shape": [3], "sum": 256},
     "bool": {"dtype": "BOOL", "shape": [2, 1], "sum": 1},
     "f16": {"dtype": "F16", "shape": [3], "sum": 9.0},
