@@ -5,6 +5,7 @@
 
 #include "cpfm/flow.hpp"
 #include "cpfm/interrupt.hpp"
+#include "cpfm/metric.hpp"
 #include "cpfm/model.hpp"
 #include "cpfm/random.hpp"
 #include "support/files.hpp"
@@ -131,6 +132,13 @@ TEST_P(BothHeads, LearnBothConditionalsOfAJointGaussian) {
     const double z = (y(i, 0) - 0.5) / 0.5;
     EXPECT_NEAR(logs[i], -0.5 * z * z - std::log(0.5 * std::sqrt(2 * M_PI)), 0.3);
   }
+  // Places of what is generated for places lie in the regions of p(y | x) as often as these say.
+  constexpr double kLevels[] = {0.5, 0.9};
+  FloatMatrix places(400, 1);
+  for (std::size_t i = 0; i < places.rows(); ++i) places(i, 0) = joint.y(i, 0);
+  const std::vector<double> inside = model_coverage(*model, places.view(), sampling, kLevels);
+EXPECT_NEAR(inside[0], 0.5, 0.12);
+  EXPECT_NEAR(inside[1], 0.9, 0.08);
 }
 INSTANTIATE_TEST_SUITE_P(, BothHeads, ::testing::Values("deep", "paper"));
 
