@@ -137,7 +137,7 @@ TEST_P(BothHeads, LearnBothConditionalsOfAJointGaussian) {
   FloatMatrix places(400, 1);
   for (std::size_t i = 0; i < places.rows(); ++i) places(i, 0) = joint.y(i, 0);
   const std::vector<double> inside = model_coverage(*model, places.view(), sampling, kLevels);
-EXPECT_NEAR(inside[0], 0.5, 0.12);
+  EXPECT_NEAR(inside[0], 0.5, 0.12);
   EXPECT_NEAR(inside[1], 0.9, 0.08);
 }
 INSTANTIATE_TEST_SUITE_P(, BothHeads, ::testing::Values("deep", "paper"));
