@@ -12,6 +12,7 @@ import pathlib
 import struct
 
 CORPUS = pathlib.Path(__file__).parent / "corpus"
+MASK = (1 << 64) - 1
 
 
 def gz(data):
@@ -138,6 +139,31 @@ def entry(dtype, shape, begin, end):
     return {"dtype": dtype, "shape": shape, "data_offsets": [begin, end]}
 
 
+def hashed(before, data):
+    """As src/base/hash.cpp, of less than a megabyte."""
+    def mix(x):
+        x = (x + 0x9E3779B97F4A7C15) & MASK
+        x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 & MASK
+        x = (x ^ x >> 27) * 0x94D049BB133111EB & MASK
+        return x ^ x >> 31
+    result, part = mix(before ^ len(data)), 0
+    for at in range(0, len(data), 8):
+        part = mix(part ^ int.from_bytes(data[at:at + 8], "little"))
+    return mix(result ^ part) if data else result
+
+
+def with_checksum(metadata, entries, data):
+    """A tensor file with the checksum of src/model/tensor_view.cpp."""
+    total = 0
+    for text in (text for pair in sorted(metadata.items()) for text in pair):
+        total = hashed(total, text.encode())
+    for name, (dtype, shape, begin, end) in sorted(entries.items()):
+        for part in (name.encode(), dtype.encode(), struct.pack(f"<{len(shape)}Q", *shape), data[begin:end]):
+            total = hashed(total, part)
+    header = {"__metadata__": {**metadata, "cpfm.checksum": f"{total:016x}"}}
+    return tensors({**header, **{name: entry(*of) for name, of in entries.items()}}, data)
+
+
 def tensor_file_seeds():
     sizes = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I64": 8, "I32": 4, "U8": 1, "BOOL": 1}
     for dtype, size in sizes.items():
@@ -145,6 +171,10 @@ def tensor_file_seeds():
     version = {"cpfm.format_version": "1", "cpfm.kind": "model"}
     yield "model", tensors({"__metadata__": version, "net.0.weight": entry("F32", [2, 2], 0, 16),
                             "net.0.bias": entry("F32", [2], 16, 24), "mask": entry("BOOL", [3], 24, 27)}, bytes(27))
+    checked = with_checksum(version, {"a": ("F32", [2, 3], 0, 24), "b": ("U8", [3], 24, 27), "c": ("I64", [0], 27, 27)},
+                            bytes(range(27)))
+    yield "checksum", checked
+    yield "bad-checksum", checked[:-1] + b"x"
     yield "scalar", tensors({"t": entry("F64", [], 0, 8)}, bytes(8))
     yield "empty", tensors({})
     yield "zero-size", tensors({"a": entry("F32", [0], 0, 0), "b": entry("U8", [4], 0, 4), "c": entry("I64", [3, 0], 4, 4)},

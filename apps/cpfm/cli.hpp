@@ -85,7 +85,8 @@ struct CoupleArguments {
 // The options of stage 2.
 struct TrainArguments {
   TrainOptions options;
-  std::string pairs = "exact";  // exact, interpolated, mixture
+  std::string pairs = "exact";              // exact, interpolated, mixture
+  std::optional<double> perplexity, sigma;  // of t-SNE and of kernel PCA
 
   void add_to(CLI::App& command);
   // Whether it is one of them, but for the choice of a method.

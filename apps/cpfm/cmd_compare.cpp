@@ -68,15 +68,8 @@ std::vector<std::string> chosen_methods(const std::string& list) {
   return chosen;
 }
 
-// Whether it can be opened, and holds what was written.
-bool is_whole(const fs::path& file) {
-  try {
-    TensorFile::open(file);
-    return true;
-  } catch (const Error&) {
-    return false;
-  }
-}
+// Methods that are fitted in another way from a version on have another number here, and are made again.
+int fitted_as(const std::string& method) { return method == "kpca" ? 2 : 1; }
 
 // Of the network, in one step of a solver of the flow.
 std::size_t calls_of_step(const std::string& solver) { return solver == "euler" ? 1 : solver == "rk4" ? 4 : 2; }
@@ -225,7 +218,7 @@ class Compare {
   }
 
   void check_options() const {
-    if (const std::size_t calls = calls_of_step(o_.solver); o_.calls % calls != 0)
+    if (const std::size_t calls = calls_of_step(o_.solver); compared("cpfm") && o_.calls % calls != 0)
       throw Error("--calls", fmt::format("a step of {} takes {}, which does not divide {}", o_.solver, calls, o_.calls),
                   fmt::format("{}, for one", (o_.calls / calls + 1) * calls));
     if (o_.data.part != "all")
@@ -305,8 +298,10 @@ class Compare {
     std::unordered_set<std::string_view> trained;
     for (std::size_t i = 0; i < train_.size(); ++i) trained.insert(bytes(train_.samples.row(i)));
     for (std::size_t i = 0; i < test_.size(); ++i) known_ += trained.contains(bytes(scaled.row(i))) ? 1 : 0;
-    if (known_ > 0)
-      log().warn("--test: {} of its {} samples are trained on, too, so the figures flatter", known_, test_.size());
+    if (known_ == 0) return;
+    log().warn("--test: {} of its {} samples are trained on, too, so the figures flatter", known_, test_.size());
+    table_.add_note(fmt::format("{} of the {} samples measured are trained on, too, so the figures flatter.", known_,
+                                test_.size()));
   }
 
   void take_some(Dataset& data, std::size_t most, std::uint64_t index) const {
@@ -369,22 +364,46 @@ class Compare {
   // What a fit that ended was made with and of; nulls where there is none.
   Json fit_of(const std::string& method) const {
     const Json saved = Json::parse(content_of(out_ / method / kFitted), nullptr, false);
-    const auto field = [&](const char* name) { return saved.is_object() ? saved.value(name, Json()) : Json(); };
-    return {{"options", field("options")}, {"data", field("data")}, {"seconds", field("seconds")}};
+    const auto field = [&](const char* name, Json otherwise) {
+      return saved.is_object() ? saved.value(name, otherwise) : Json();
+    };
+    return {{"options", field("options", {})},
+            {"data", field("data", {})},
+            {"seconds", field("seconds", {})},
+            {"as", field("as", 1)}};
   }
-  bool fitted(const std::string& method) const {
+  bool fitted(const std::string& method) {
     const Json saved = fit_of(method);
-    return saved["options"] == fit_key_ && saved["data"] == data_key_ && is_whole(out_ / method / "model.cpfm");
+    return saved["options"] == fit_key_ && saved["data"] == data_key_ && saved["as"] == fitted_as(method) &&
+           !model_of(method).empty();
+  }
+  // What tells its model from another; nothing where there is none, or none that can be used. Read once: it is large.
+  const std::string& model_of(const std::string& method) {
+    const auto [known, is_new] = models_.try_emplace(method);
+    const fs::path file = out_ / method / "model.cpfm";
+    std::error_code ignored;
+    if (is_new && fs::exists(file, ignored)) {
+      try {
+        const TensorFile opened = TensorFile::open(file);
+        const auto sum = opened.metadata().find(kChecksumKey);
+        known->second = sum == opened.metadata().end() ? "without checksum" : sum->second;
+      } catch (const Error& error) {
+        log().warn("{}; {} is made again", error.what(), method);
+      }
+    }
+    return known->second;
   }
 
   std::string going_on() const { return fmt::format("{} holds what is done; the same command goes on", out_.string()); }
 
   // What is known of a method; nothing where it has to be measured.
-  std::optional<Json> measured(const std::string& method) const {
+  std::optional<Json> measured(const std::string& method) {
     const fs::path folder = out_ / method;
     if (!fitted(method) || !has_pictures(folder, test_.image.has_value())) return std::nullopt;
     Json saved = Json::parse(content_of(folder / kMeasured), nullptr, false);
-    if (!saved.is_object() || saved.value("key", Json()) != measure_key_) return std::nullopt;
+    if (!saved.is_object() || saved.value("key", Json()) != measure_key_ ||
+        saved.value("model", Json()) != model_of(method))
+      return std::nullopt;
     const Json figures = saved.value("figures", Json()), run = saved.value("run", Json());
     if (!figures.is_object() || !run.is_object() || !std::all_of(figures.begin(), figures.end(), is_figure))
       return std::nullopt;
@@ -397,6 +416,8 @@ class Compare {
     TrainArguments train = o_.train;
     train.options.method = method;
     std::error_code ignored;
+    // A model that cannot be used; its checkpoint, where there is one, may still be gone on with.
+    if (model_of(method).empty()) fs::remove(folder / "model.cpfm", ignored);
     if (!begun(method)) fs::remove(folder / "config.toml", ignored);
     fs::remove(folder / "report.html", ignored);  // it is written last
     const auto start = std::chrono::steady_clock::now();
@@ -409,8 +430,9 @@ class Compare {
       throw Error("--output", error.problem(), "give the same data and options to go on, or name another folder");
     }
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    write_whole(folder / kFitted,
-                Json{{"options", fit_key_}, {"data", data_key_}, {"seconds", seconds}}.dump(2) + "\n");
+    const Json made{{"options", fit_key_}, {"data", data_key_}, {"seconds", seconds}, {"as", fitted_as(method)}};
+    write_whole(folder / kFitted, made.dump(2) + "\n");
+    models_.erase(method);
   }
 
   Json measure(const std::string& method) {
@@ -422,7 +444,10 @@ class Compare {
     const bool ddim = method == "diffae" || method == "infodiffusion";
     sample_.options.method = o_.solver;
     sample_.options.steps = static_cast<int>(o_.calls / (ddim ? 1 : calls_of_step(o_.solver)));
-    const Json found{{"key", measure_key_}, {"figures", evaluation_->measure(*model)}, {"run", how(*model, method)}};
+    const Json found{{"key", measure_key_},
+                     {"model", model_of(method)},
+                     {"figures", evaluation_->measure(*model)},
+                     {"run", how(*model, method)}};
     draw_method(*model, test_, o_.couple.options.kernel, folder, sample_.resolve(context_, progress.get()));
     write_whole(folder / kMeasured, found.dump(2) + "\n");
     return found;
@@ -523,6 +548,7 @@ class Compare {
                    {"n", train_.size()},
                    {"test", test_.source},
                    {"test_n", test_.size()},
+                   {"test_trained_on", known_},
                    {"run_samples", o_.evaluation.of_run(test_.size())},
                    {"runs", runs_},
                    {"command", context_.command_line}});
@@ -530,7 +556,8 @@ class Compare {
     write_whole(out_ / "table.csv", table_.csv());
     write_whole(out_ / "table.md", table_.text(false));
     const fs::path laws = laws_there_ && can_draw() ? out_ / "laws.png" : fs::path();
-    write_compare_report({out_, methods_, train_, test_, table_, runs_, laws, context_.command_line, measure_options_},
+    write_compare_report({out_, methods_, train_, test_, table_, runs_, laws, context_.command_line, measure_options_,
+                          o_.evaluation.of_run(test_.size()), known_},
                          context_.seed);
   }
 
@@ -548,6 +575,7 @@ class Compare {
   std::unique_ptr<Evaluation> evaluation_;
   Comparison table_;
   std::map<std::string, Json> runs_;
+  std::map<std::string, std::string> models_;
   std::size_t known_ = 0;            // samples measured that are trained on
   std::vector<std::string> failed_;  // methods, and what else is not in the report
   bool laws_there_ = false;

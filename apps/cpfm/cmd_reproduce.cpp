@@ -4,9 +4,12 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <iterator>
 #include <optional>
+#include <string_view>
 
 #include "base/text.hpp"
 #include "cli.hpp"
@@ -26,7 +29,10 @@ constexpr const char* kPassed[] = {
     "--methods",      "--epochs",           "--steps",    "--minutes", "--batch",       "--learning-rate",
     "--schedule",     "--device",           "--runs",     "--starts",  "--precision",   "--lpips",
     "--test-limit",   "--run-samples",      "--features", "--kernel",  "--gwot-kernel", "--head",
-    "--conditioning", "--fourier-features", "--solver",   "--calls",   "--coverage",    "--entropic-epsilon"};
+    "--conditioning", "--fourier-features", "--solver",   "--calls",   "--coverage",    "--entropic-epsilon",
+    "--pairs",        "--subsample",        "--algorithm"};
+// Of pictures and classes: molecules have neither.
+constexpr const char* kOfPictures[] = {"--lpips", "--features"};
 
 const char* text_of(const std::string& name) {
   for (const Experiment& known : kExperiments) {
@@ -81,11 +87,13 @@ Settings settings_of(const Arguments& arguments, const CLI::App& app) {
   for (const auto& [option, value] : arguments.passed) {
     if (value.empty()) continue;
     bool taken = false;
+    const auto is_option = [&](const char* other) { return option == std::string_view(other); };
+    const bool is_refused = learns == "fit." && std::any_of(std::begin(kOfPictures), std::end(kOfPictures), is_option);
     for (const char* section : {"compare", "fit", "evaluate"}) {
-      if (!settings.contains(std::string(section) + ".DATA")) continue;
+      if (is_refused || !settings.contains(std::string(section) + ".DATA")) continue;
       if (app.get_subcommand(section)->get_option_no_throw(option) == nullptr) continue;
-      // Where a model is used, steps and batches are those of its solver.
-      const bool of_training = is_budget(option + 2) || option == std::string("--batch");
+      // Where a model is used, steps and batches are those of its solver, and a kernel that of GWOT.
+      const bool of_training = is_budget(option + 2) || is_option("--batch") || is_option("--kernel");
       if (of_training && section + std::string(".") != learns) continue;
       settings[std::string(section) + "." + (option + 2)] = {value};
       taken = true;

@@ -170,6 +170,18 @@ void add_embed_command(CLI::App& app, Context& context) {
     check_finite(y, "sample", count, o->model);
     if (o->mean) y = take_means(y, data.size());
     const std::size_t each = y.rows() / data.size();
+    FloatMatrix density;  // n x draws, and no row where it is not asked for
+    double mean_density = 0;
+    if (!o->density.empty()) {
+      FloatMatrix repeated(y.rows(), data.dim());
+      for (std::size_t i = 0; i < y.rows(); ++i)
+        std::copy_n(data.samples.row(i / each).data(), data.dim(), repeated.row(i).data());
+      const std::vector<double> logs = model->log_density(repeated.view(), y.view(), options);
+      mean_density = std::accumulate(logs.begin(), logs.end(), 0.0) / static_cast<double>(logs.size());
+      density = FloatMatrix(data.size(), each);
+      std::copy(logs.begin(), logs.end(), density.data());
+      check_finite(density, "sample", 1, o->model);
+    }
     if (each == 1) {
       write_embedding(o->out, y, data);
     } else {
@@ -179,17 +191,12 @@ void add_embed_command(CLI::App& app, Context& context) {
         {"output", o->out}, {"n", data.size()}, {"draws", each}, {"dim", y.cols()}, {"device", model->device()}};
     data_options->tell_left_out(result);
     if (!o->density.empty()) {
-      FloatMatrix repeated(y.rows(), data.dim());
-      for (std::size_t i = 0; i < y.rows(); ++i)
-        std::copy_n(data.samples.row(i / each).data(), data.dim(), repeated.row(i).data());
-      const std::vector<double> logs = model->log_density(repeated.view(), y.view(), options);
-      std::vector<float> values(logs.begin(), logs.end());
       if (each == 1)
-        write_npy(o->density, values, {data.size()});
+        write_npy(o->density, density.values(), {data.size()});
       else
-        write_npy(o->density, values, {data.size(), each});
+        write_npy(o->density, density.view());
       result["density"] = o->density;
-      result["mean_log_density"] = std::accumulate(logs.begin(), logs.end(), 0.0) / static_cast<double>(logs.size());
+      result["mean_log_density"] = mean_density;
     }
     if (context.json) {
       context.print(result);
@@ -340,6 +347,7 @@ void add_reconstruct_command(CLI::App& app, Context& context) {
     const auto progress = context.progress();
     const SampleOptions options = sample->resolve(context, progress.get());
     const FloatMatrix y = model->embed(data.samples.view(), 1, options);
+    check_finite(y, "sample", 1, o->model);
     const FloatMatrix back =
         o->keep_noise ? model->retrace(data.samples.view(), y.view(), options) : model->generate(y.view(), options);
     check_finite(back, "sample", 1, o->model);

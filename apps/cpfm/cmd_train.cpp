@@ -28,8 +28,8 @@ void tell(const fs::path& folder, const RunResult& result, const Context& contex
     print_run(folder, result);
 }
 
-// Options that mean nothing for another method: those of stage 1 for all of them, which make a map of their own, and
-// those of training for methods that are not trained.
+// Options that mean nothing for a method: those of stage 1 for all but cpfm, which make a map of their own, those of
+// training for methods that are not trained, and those of one method for the others.
 std::vector<const CLI::Option*> options_without_meaning(const CLI::App& command, const std::string& method) {
   std::vector<const CLI::Option*> found;
   for (const CLI::Option* option : command.get_options()) {
@@ -37,9 +37,12 @@ std::vector<const CLI::Option*> options_without_meaning(const CLI::App& command,
     const bool of_flow = name == "--alpha" || name == "--interpolant" || name == "--y-draws" || name == "--pairs" ||
                          name == "--head" || name == "--fourier-features" || name == "--fourier-scale" ||
                          (name == "--conditioning" && method == "vae");
-    const bool of_training = (method == "kpca" || method == "tsne") &&
-                             (TrainArguments::owns(*option) || name == "--beta") && name != "--device";
-    if (name != "--dim" && (of_flow || of_training || CoupleArguments::owns(*option))) found.push_back(option);
+    const bool of_cpfm = of_flow || (CoupleArguments::owns(*option) && name != "--dim");
+    const bool of_training =
+        (method == "kpca" || method == "tsne") && TrainArguments::owns(*option) && name != "--device";
+    const bool of_others = (name == "--beta" && method != "vae" && method != "infodiffusion") ||
+                           (name == "--perplexity" && method != "tsne") || (name == "--sigma" && method != "kpca");
+    if ((of_cpfm && method != "cpfm") || of_training || of_others) found.push_back(option);
   }
   return found;
 }
@@ -125,11 +128,9 @@ void add_fit_command(CLI::App& app, Context& context) {
     FlowEntry& flow = flow_library();
     Standardizer applied;
     const Dataset data = data_options->load(context, &applied);
-    std::vector<const CLI::Option*> without_meaning;
-    if (const std::string& method = train_arguments->options.method; method != "cpfm") {
-      without_meaning = options_without_meaning(*command, method);
-      refuse_given(without_meaning, "--method " + method);
-    }
+    const std::string& method = train_arguments->options.method;
+    std::vector<const CLI::Option*> without_meaning = options_without_meaning(*command, method);
+    refuse_given(without_meaning, "--method " + method);
     if (data.molecules.empty()) {
       for (const CLI::Option* option : command->get_options()) {
         if (MoleculeArguments::owns(*option)) without_meaning.push_back(option);

@@ -68,12 +68,14 @@ void write_compare_report(const CompareReport& from, std::uint64_t seed) {
   HtmlReport report;
   report.title = fmt::format("{}: {} methods", printable(from.train.source, 100), from.methods.size());
   report.subtitle = fmt::format("{} samples trained on, {} measured", from.train.size(), from.test.size());
+  const bool drawn = from.run_samples < from.test.size();
   report.sections.push_back(
       {.heading = "Figures",
-       .text =
-           fmt::format("Mean and standard deviation over draws of the noise, on samples that no method has seen. The "
-                       "best is bold, the second underlined; the arrow points to what is better.\n{}",
-                       fmt::join(from.table.notes(), "\n")),
+       .text = fmt::format("Mean and standard deviation over draws of the noise{}{}. The best is bold, the second "
+                           "underlined; the arrow points to what is better.\n{}",
+                           drawn ? fmt::format(" and of {} of the samples", from.run_samples) : "",
+                           from.known == 0 ? ", on samples that no method has seen" : "",
+                           fmt::join(from.table.notes(), "\n")),
        .blocks = {from.table.table()}});
   const auto section = [&](const char* heading, std::string text, const char* file, double scale) {
     ReportSection made{.heading = heading, .text = std::move(text)};
@@ -90,7 +92,8 @@ void write_compare_report(const CompareReport& from, std::uint64_t seed) {
                                .blocks = {ReportFigure{.png = bytes_of(from.laws), .scale = Figure().scale}}});
   }
   if (can_draw())
-    report.sections.push_back(section("Maps", "Where each method puts samples it has not seen.", kMap, Figure().scale));
+    report.sections.push_back(
+        section("Maps", "Where each method puts samples that it is measured on.", kMap, Figure().scale));
   if (from.test.image) {
     const Dataset shown = shown_of(from.test, seed);
     const std::size_t few = std::min(kShownPictures, shown.size());

@@ -26,6 +26,7 @@ struct CompareReport {
   std::map<std::string, Json> runs;  // by method: parameters, steps, images, seconds, coupling_seconds
   std::filesystem::path laws;        // picture of stage 1; empty: none
   std::string command, options;
+  std::size_t run_samples, known;  // samples that a run measures; those of `test` that are trained on
 };
 void write_compare_report(const CompareReport& report, std::uint64_t seed);
 

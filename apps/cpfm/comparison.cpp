@@ -101,7 +101,7 @@ std::vector<Comparison::Column> Comparison::columns() const {
 }
 
 std::vector<std::string> Comparison::notes() const {
-  std::vector<std::string> notes;
+  std::vector<std::string> notes = notes_;
   const auto any = [&](const char* key) -> const Json* {
     for (const Row& row : rows_) {
       if (row.figures.contains(key)) return &row.figures[key];
@@ -201,15 +201,17 @@ std::string Comparison::text(bool terminal) const {
 }
 
 std::string Comparison::csv() const {
-  std::string text = "method,figure,mean,sd,runs\n";
+  std::string text = "method,figure,mean,sd,runs,n,epsilon,floor,floor_sd\n";
   for (const Row& row : rows_) {
     for (const Column& column : columns()) {
       if (!row.figures.contains(column.key)) continue;
       const Json& figure = row.figures[column.key];
-      text +=
-          fmt::format("{},{},{},{},{}\n", row.method, quoted_if_needed(column.key, false), figure["mean"].get<double>(),
-                      figure["sd"].is_null() ? "" : fmt::format("{}", figure["sd"].get<double>()),
-                      figure["runs"].get<std::size_t>());
+      text += fmt::format("{},{}", row.method, quoted_if_needed(column.key, false));
+      for (const char* number : {"mean", "sd", "runs", "n", "epsilon", "floor", "floor_sd"}) {
+        const Json value = figure.value(number, Json());
+        text += value.is_number() ? "," + value.dump() : ",";
+      }
+      text += '\n';
     }
   }
   return text;

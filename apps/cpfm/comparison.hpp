@@ -19,7 +19,10 @@ class Comparison {
 
   // Aligned for a terminal, with its bold and underline; else Markdown.
   std::string text(bool terminal) const;
-  // One line per method and figure: method, figure, mean, sd (nothing of a single run), runs.
+  // What holds for all of it and is to be read before the figures.
+  void add_note(std::string note) { notes_.push_back(std::move(note)); }
+  // One line per method and figure: method, figure, mean, sd (nothing of a single run), runs, and what the figure has
+  // of n, epsilon and floor.
   std::string csv() const;
   Json json() const;
   ReportTable table() const;
@@ -38,6 +41,7 @@ class Comparison {
   std::string cell(const Row& row, const Column& column) const;
 
   std::vector<Row> rows_;
+  std::vector<std::string> notes_;
 };
 
 }  // namespace cpfm::app

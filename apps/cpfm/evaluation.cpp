@@ -111,8 +111,12 @@ struct Judge {
       : data(std::move(originals)) {
     if (classes_of(judged).empty())
       throw Error("--judge", fmt::format("{} has no labels", judged.source), "labels are what it judges");
-    if (classes_of(data).empty())
+    const std::vector<std::string> learned = classes_of(data);
+    if (learned.empty())
       throw Error("--judge", fmt::format("{} has no labels", data.source), "labels are what it learns");
+    if (learned.size() == 1)
+      throw Error("--judge", fmt::format("{} has samples of one class, {}", data.source, printable(learned[0])),
+                  "a judge learns to tell two or more apart");
     wanted = known_classes(judged, data);
     network = flow_library().train_classifier(data, options, progress);
     network_accuracy = agreement(network->predict(judged.samples.view()), wanted);
@@ -149,7 +153,8 @@ std::unique_ptr<PictureFeatures> open_features(const std::string& spec, const st
   const std::string kind = spec.substr(0, colon), file = colon == std::string::npos ? "" : spec.substr(colon + 1);
   if ((kind != "inception" && kind != "squeezenet") || file.empty()) {
     throw Error("--features", fmt::format("'{}' is not known", printable(spec)),
-                "classifier, inception:FILE or squeezenet:FILE; docs/metrics.md says where the files come from");
+                "classifier, inception:FILE (weights of pytorch-fid) or squeezenet:FILE (of lpips); docs/metrics.md, "
+                "Weights, says where they come from and how to convert them");
   }
   return kind == "inception" ? flow_library().load_inception(file, device)
                              : flow_library().load_squeezenet(file, device);

@@ -54,6 +54,11 @@ RunResult fit_without_coupling(const FitRequest& request, FlowEntry& flow, const
       throw Error(request.data.source, fmt::format("has {} samples", request.data.size()),
                   fmt::format("t-SNE needs at least {}", kFewest));
     }
+    const double most = static_cast<double>(request.data.size() - 1) / 3, asked = request.train.perplexity.value_or(2);
+    if (!(asked > 1 && asked < most)) {
+      throw Error("--perplexity", fmt::format("{} of {} samples", asked, request.data.size()),
+                  fmt::format("more than 1 and less than {:.4g}, a third of the others", most));
+    }
   }
   if (method == "kpca" && request.data.size() <= dim) {
     throw Error(request.data.source, fmt::format("has {} samples", request.data.size()),
@@ -61,8 +66,10 @@ RunResult fit_without_coupling(const FitRequest& request, FlowEntry& flow, const
   }
   make_run_folder(request.folder);
   const Learned learned(request, flow, context);
-  const Run run{request.folder, learned.data(), nullptr,        request.applied, options, "none", dim,
-                request.resume, request.config, learned.coder()};
+  Run run{request.folder, learned.data(), nullptr,        request.applied, options, "none", dim,
+          request.resume, request.config, learned.coder()};
+  run.perplexity = request.train.perplexity;
+  run.sigma = request.train.sigma;
   if (trains) return train_run(run, flow, context);
   return method == "kpca" ? kernel_pca_run(run, context) : tsne_run(run, context);
 }

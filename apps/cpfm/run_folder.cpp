@@ -321,6 +321,7 @@ RunResult kernel_pca_run(const Run& run, const Context& context) {
   KernelPcaOptions options;
   options.dim = run.latent_dim;
   options.seed = context.seed;
+  options.sigma = run.sigma.value_or(options.sigma);
   const KernelPca pca = KernelPca::fit(scaled(run.data, scale).view(), options, progress.get());
   write_config(run.folder, run.config);
   save_kernel_pca_model(run / "model.cpfm", pca, facts_of(run, scale));
@@ -335,7 +336,8 @@ RunResult tsne_run(const Run& run, const Context& context) {
   const auto progress = context.progress();
   const auto start = std::chrono::steady_clock::now();
   TsneOptions options;
-  options.perplexity = std::min(options.perplexity, static_cast<double>(run.data.size() - 1) / 3.5);
+  options.perplexity =
+      run.perplexity.value_or(std::min(options.perplexity, static_cast<double>(run.data.size() - 1) / 3.5));
   const FloatMatrix y = tsne(scaled(run.data, network_scale(run.data)).view(), options, progress.get());
   write_config(run.folder, run.config);
   write_embedding((run / "embedding.csv").string(), y, run.data);

@@ -24,6 +24,7 @@ struct Run {
   // Where `data` are the points of molecules: what made them, and the molecules as they were coupled.
   const MoleculeCoder* molecules = nullptr;
   const Dataset* as_coupled = nullptr;
+  std::optional<double> perplexity = {}, sigma = {};  // of t-SNE and of kernel PCA, where they are not theirs
 
   const Dataset& coupled() const { return as_coupled != nullptr ? *as_coupled : data; }
   std::filesystem::path operator/(const char* name) const { return folder / name; }

@@ -164,6 +164,16 @@ void TrainArguments::add_methods_to(CLI::App& command) {
       ->check(number_between(0, 1e6))
       ->type_name("B")
       ->group(group);
+  command.add_option("--perplexity", perplexity, "tsne: effective number of neighbours (30, or less of few samples)")
+      ->check(positive_number())
+      ->type_name("P")
+      ->group(group);
+  command
+      .add_option("--sigma", sigma,
+                  "kpca: width of its kernel, of samples as it sees them (such that 99 % of all angles come back)")
+      ->check(positive_number())
+      ->type_name("S")
+      ->group(group);
 }
 
 TrainOptions TrainArguments::resolve(const Context& context, const Dataset& data, FlowEntry& flow) const {
@@ -209,9 +219,6 @@ TrainOptions TrainArguments::resolve(const Context& context, const Dataset& data
   }
   if (!given("--learning-rate")) resolved.learning_rate = default_learning_rate(preset);
   if (!given("--batch") && gpu) resolved.batch = 512;  // fewer would leave it waiting for work
-  if (options.beta && options.method != "vae" && options.method != "infodiffusion")
-    throw Error("--beta", fmt::format("means nothing for --method {}", options.method),
-                "vae and infodiffusion have one");
   resolved.seed = context.seed;
   constexpr double kDefaultEpochs = 200;  // the paper's
   if (resolved.epochs == 0 && resolved.steps == 0 && resolved.minutes == 0) resolved.epochs = kDefaultEpochs;

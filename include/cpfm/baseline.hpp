@@ -25,9 +25,10 @@ struct KernelPcaOptions {
   std::uint64_t seed = 1;
 };
 
-// Kernel PCA of the Gaussian kernel by random Fourier features, which can be inverted (after the idea of Gedon,
-// Ribeiro, Wahlström and Schön, "Invertible kernel PCA with random Fourier features", 2023). A row has the features z_j
-// = cos(<w_j, x - mean> + π/2), w_j ~ N(0, I / sigma²); their leading principal components, each at unit variance, are
+// Kernel PCA of the part of the Gaussian kernel that is odd about the mean, (k(x, x') - k(x, 2 mean - x')) / 2, by
+// random Fourier features, which can be inverted (after the idea of Gedon, Ribeiro, Wahlström and Schön, "Invertible
+// kernel PCA with random Fourier features", 2023; docs/baselines.md has what differs). A row has the features z_j =
+// cos(<w_j, x - mean> + π/2), w_j ~ N(0, I / sigma²); their leading principal components, each at unit variance, are
 // the embedding. Back: z from the components, angles by arccos, x by least squares. arccos knows angles within ±π/2
 // alone; sigma sees to it that nearly all are, so nothing but y is needed to go back. The features of the other angles
 // (1 %) are folded over and come back wrong. Of data with more than 2,048 columns, x - mean is what it is along the 512

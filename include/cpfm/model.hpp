@@ -22,6 +22,9 @@ std::string_view to_string(DType dtype);  // safetensors' names: "F64", "F32", â
 // Newest layout of cpfm's own files that this build understands, kept in the metadata under kFormatVersionKey.
 inline constexpr int kFormatVersion = 1;
 inline constexpr std::string_view kFormatVersionKey = "cpfm.format_version";
+// Metadata of what we write: a hash of the rest of them and of all tensors, as 16 hexadecimal digits. Whoever changes a
+// tensor with another program leaves this key out; a file without it is not compared with what was written.
+inline constexpr std::string_view kChecksumKey = "cpfm.checksum";
 
 struct TensorView {
   DType dtype = DType::kF32;
@@ -41,7 +44,8 @@ class TensorFileWriter {
   void add(const std::string& name, std::vector<std::uint64_t> shape, std::span<const float> values);
   void add(const std::string& name, std::vector<std::uint64_t> shape, std::span<const std::int64_t> values);
   void set_metadata(const std::string& key, const std::string& value);
-  // Adds the format version, writes to a temporary file, syncs and renames. The header may not exceed 1 MiB.
+  // Adds the format version and the checksum, writes to a temporary file, syncs and renames. The header may not exceed
+  // 1 MiB.
   void save(const std::filesystem::path& file) const;
 
  private:
@@ -54,8 +58,9 @@ class TensorFileWriter {
 };
 
 // A memory-mapped file, fully checked on opening: header â‰¤ 1 MiB, known dtypes, shapes that multiply without overflow,
-// offsets contiguous from 0 to the end of the file. Views live as long as the TensorFile. (As with any mapped file,
-// another program that truncates it in place meanwhile kills the reader; we only ever replace files whole.)
+// offsets contiguous from 0 to the end of the file, and where there is a checksum, the bytes that were written. Views
+// live as long as the TensorFile. (As with any mapped file, another program that truncates it in place meanwhile kills
+// the reader; we only ever replace files whole.)
 class TensorFile {
  public:
   // Throws cpfm::Error that says what is wrong with the file; also when its format version is newer than

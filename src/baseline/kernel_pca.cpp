@@ -75,6 +75,7 @@ Matrix choose_basis(MatrixView<const float> x, std::span<const std::size_t> rows
         block = centred(x, rows.subspan(begin, static_cast<std::size_t>(block.rows())), mean);
       });
   const Index there = (found.deviation.array() > 0).count();  // the others come last
+  if (there == 0) throw Error("x", fmt::format("{} rows at random are all the same", used), "rows that differ");
   return found.vectors.leftCols(there).cast<float>().cast<double>();
 }
 
@@ -123,7 +124,7 @@ void KernelPca::State::prepare() {
 KernelPca KernelPca::fit(MatrixView<const float> x, const KernelPcaOptions& options, Progress* progress) {
   check_options(x, options);
   const std::size_t n = std::min(x.rows, options.rows), count = choose_frequencies(x.cols, options);
-  if (options.dim >= n && n > 1 && options.dim <= count) {
+  if (options.dim >= n && options.dim <= count) {
     throw Error("dim", fmt::format("{} rows are too few for {} dimensions", n, options.dim),
                 fmt::format("{} rows, or at most {} dimensions", options.dim + 1, n - 1));
   }

@@ -102,9 +102,10 @@ void make_signs_definite(Matrix& vectors) {
 PrincipalComponents principal_components(std::size_t n, std::size_t width, std::size_t d, const FillRows& fill,
                                          Progress* progress) {
   const double side = static_cast<double>(std::min(n, width));
-  require_memory(
-      sizeof(double) * (2 * side * side + static_cast<double>(std::min(n, kRows)) * static_cast<double>(width)),
-      "principal components", "the products of rows or columns");
+  // Rows at a time; all of them, turned over, and the vectors where the products are those of rows.
+  const double held = static_cast<double>(n <= width ? 2 * n + d : std::min(n, kRows));
+  require_memory(sizeof(double) * (2 * side * side + held * static_cast<double>(width)), "principal components",
+                 "the products of rows or columns");
   const auto columns = static_cast<Index>(width), wanted = static_cast<Index>(d);
   const double freedom = static_cast<double>(n - 1);
   if (progress != nullptr) progress->start("principal components", n, "rows");

@@ -20,9 +20,12 @@ namespace {
 // should be.
 class Weights {
  public:
-  // `what` names the network.
-  Weights(const std::filesystem::path& file, torch::Device device, const char* what)
-      : path_(file.string()), what_(what), file_(open(file)), device_(device) {}
+  // The network that the file is to be of.
+  struct Of {
+    const char *network, *source;
+  };
+  Weights(const std::filesystem::path& file, torch::Device device, Of of)
+      : path_(file.string()), of_(of), file_(open(file)), device_(device) {}
 
   torch::Device device() const { return device_; }
   // Of this shape; kAny: any number but 0.
@@ -64,13 +67,13 @@ class Weights {
   [[noreturn]] void refuse(const std::string& where, const std::string& problem) const {
     throw Error(
         where, problem,
-        fmt::format("the weights of {} are needed as a file of tensors (safetensors); docs/metrics.md, Weights, "
-                    "says where they come from and how to convert a PyTorch file",
-                    what_));
+        fmt::format("the weights of {} are needed as a file of tensors (safetensors): {}; docs/metrics.md, Weights, "
+                    "has the lines of Python that convert them",
+                    of_.network, of_.source));
   }
 
   std::string path_;
-  const char* what_;
+  Of of_;
   TensorFile file_;
   torch::Device device_;
 };
@@ -171,8 +174,10 @@ class SqueezeNet {
   std::vector<Fire> fires_;
 };
 
-constexpr const char* kSqueezeFile = "LPIPS (squeeze)";
-constexpr const char* kInceptionFile = "the FID network (pt_inception-2015-12-05)";
+constexpr Weights::Of kSqueezeFile{"LPIPS (squeeze)", "the Python package lpips has them"};
+constexpr Weights::Of kInceptionFile{
+    "the FID network",
+    "those of pt_inception-2015-12-05-6726825d.pth, which pytorch-fid has in its release fid_weights"};
 
 class Lpips final : public PerceptualDistance {
  public:

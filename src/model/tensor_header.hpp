@@ -45,8 +45,7 @@ std::string known_dtypes();  // "F64, F32, …"
 // multiplication may overflow later.
 std::uint64_t tensor_bytes(DType dtype, const std::vector<std::uint64_t>& shape, const std::string& where);
 
-// In the metadata of what we write: a hash of the rest of them and of all tensors, as 16 hexadecimal digits.
-inline constexpr std::string_view kChecksumKey = "cpfm.checksum";
+// What stands under kChecksumKey.
 std::string checksum(const std::map<std::string, std::string, std::less<>>& metadata,
                      const std::map<std::string, TensorView, std::less<>>& tensors);
 

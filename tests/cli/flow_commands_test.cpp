@@ -602,7 +602,9 @@ TEST_F(FlowCommands, OtherMethodsGoThroughTheSameCommands) {
   expect_refused(run_cpfm({"fit", "digits", "--method", "vae", "--kernel", "heat", "-o", path("v"), "--quiet"}),
                  "--kernel: means nothing for --method vae");
   expect_refused(run_cpfm({"fit", "digits", "--method", "diffae", "--beta", "2", "-o", path("v"), "--quiet"}),
-                 "--beta");
+                 "--beta: means nothing for --method diffae");
+  expect_refused(run_cpfm({"fit", "digits", "--beta", "2", "-o", path("v"), "--quiet"}),
+                 "--beta: means nothing for --method cpfm");
   EXPECT_FALSE(std::filesystem::exists(path("v")));
 }
 
@@ -661,6 +663,13 @@ TEST_F(FlowCommands, MethodsWithoutTrainingGoThroughThemToo) {
   expect_refused(run_cpfm({"embed", map, "digits", "-o", path("y.npy"), "--quiet"}), "holds a map alone");
   expect_refused(fit("tsne", map), "holds a finished map");
   expect_refused(fit("tsne", path("v"), {"--dim", "3"}), "t-SNE is for the plane");
+  expect_refused(fit("tsne", path("v"), {"--perplexity", "70"}), "--perplexity: 70 of 200 samples");
+  expect_refused(fit("tsne", path("v"), {"--sigma", "1"}), "--sigma: means nothing for --method tsne");
+  EXPECT_FALSE(std::filesystem::exists(path("v")));
+  ASSERT_EQ(fit("tsne", path("near"), {"--perplexity", "5"}).exit_code, 0);
+  EXPECT_NE(read_bytes(path("near/embedding.csv")), read_bytes(map + "/embedding.csv"));
+  ASSERT_EQ(fit("kpca", path("narrow"), {"--sigma", "2"}).exit_code, 0);
+  EXPECT_NE(read_bytes(path("narrow/model.cpfm")), read_bytes(run + "/model.cpfm"));
 }
 
 TEST_F(FlowCommands, SayWhatDoesNotFit) {
