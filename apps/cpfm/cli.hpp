@@ -89,7 +89,7 @@ struct TrainArguments {
   std::optional<double> perplexity, sigma;  // of t-SNE and of kernel PCA
 
   void add_to(CLI::App& command);
-  // Whether it is one of them, but for the choice of a method.
+  // Whether it is one of them, but not of those of one method: --method, --beta, --perplexity, --sigma.
   static bool owns(const CLI::Option& option);
   // The choice of another method, for commands that need no coupling.
   void add_methods_to(CLI::App& command);

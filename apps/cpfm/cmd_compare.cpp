@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <numeric>
 #include <string_view>
 #include <unordered_set>
@@ -17,6 +16,7 @@
 #include "base/text.hpp"
 #include "checks.hpp"
 #include "cli.hpp"
+#include "compare_folder.hpp"
 #include "compare_report.hpp"
 #include "comparison.hpp"
 #include "config.hpp"
@@ -35,8 +35,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::uint32_t kPartStream = 0x70617274, kShownStream = 0x6c617773;  // "part", "laws"
-// Written last: a fit that ended, and what was measured of it, each with what it depends on.
-constexpr const char *kFitted = "fitted.json", *kMeasured = "evaluation.json";
 
 struct CompareArguments {
   std::string folder, methods = "cpfm,vae,diffae,infodiffusion,kpca", test;
@@ -68,9 +66,6 @@ std::vector<std::string> chosen_methods(const std::string& list) {
   return chosen;
 }
 
-// Methods that are fitted in another way from a version on have another number here, and are made again.
-int fitted_as(const std::string& method) { return method == "kpca" ? 2 : 1; }
-
 // Of the network, in one step of a solver of the flow.
 std::size_t calls_of_step(const std::string& solver) { return solver == "euler" ? 1 : solver == "rk4" ? 4 : 2; }
 
@@ -87,36 +82,10 @@ std::string config_with(const CLI::App& command, const Keep& keep) {
   return config_text(*command.get_parent(), leave_out);
 }
 
-// What two configurations say differently: "steps = 4 here and steps = 60 there".
-std::string difference(const std::string& mine, const std::string& theirs) {
-  const auto only = [](const std::string& in, const std::string& other) {
-    std::string found;
-    for (std::size_t at = 0; at < in.size();) {
-      const std::size_t end = std::min(in.find('\n', at), in.size());
-      const std::string line = in.substr(at, end - at);
-      if (!line.empty() && ("\n" + other).find("\n" + line + "\n") == std::string::npos)
-        found += (found.empty() ? "" : ", ") + line;
-      at = end + 1;
-    }
-    return found.empty() ? std::string("nothing of it") : found;
-  };
-  return fmt::format("{} here, and {} there", printable(only(mine, theirs), 200), printable(only(theirs, mine), 200));
-}
-
 // What tells a file from one that took its place; nothing of a folder, or where there is none.
 std::string content_key(const std::string& file) {
   std::error_code none;
   return fs::is_regular_file(file, none) ? fmt::format(" {:016x}", fingerprint(bytes_of(file))) : "";
-}
-
-// A figure as Evaluation::measure() writes it, with numbers that can be written down.
-bool is_figure(const Json& figure) {
-  const auto finite = [&](const char* key) {
-    return figure.contains(key) && figure[key].is_number() && std::isfinite(figure[key].get<double>());
-  };
-  const auto is_single = [&] { return figure["runs"] == 1 && figure.contains("sd") && figure["sd"].is_null(); };
-  return figure.is_object() && figure.contains("runs") && figure["runs"].is_number_unsigned() && finite("mean") &&
-         (finite("sd") || is_single());
 }
 
 class Compare {
@@ -129,10 +98,11 @@ class Compare {
     check_options();
     load();
     data_key_ = fmt::format("{:016x}", fingerprint(train_));
-    fit_key_ = config_with(command_, [](const CLI::Option& option) {
+    const std::string fit_key = config_with(command_, [](const CLI::Option& option) {
       return DataOptions::owns(option) || CoupleArguments::owns(option) || TrainArguments::owns(option) ||
              option.get_name() == "--train-limit";
     });
+    done_.emplace(out_, fit_key, data_key_);
     measure_options_ = config_with(command_, [](const CLI::Option& option) {
       return option.get_name() != "--methods" && option.get_name() != "--law" && option.get_name() != "--output";
     });
@@ -145,7 +115,7 @@ class Compare {
                     content_key(o_.evaluation.judge_data), content_key(o_.evaluation.lpips), content_key(of_features));
     bool all_measured = true;
     for (const std::string& method : methods_) {
-      refuse_other_options(method);
+      done_->refuse_other_options(method);
       all_measured = all_measured && measured(method);
     }
     if (!all_measured) {  // what is wrong is said before anything is trained
@@ -207,9 +177,15 @@ class Compare {
     fmt::print("{}\n", printable((out_ / "report.html").string(), 200));
   }
 
+  // Nothing where it has to be measured.
+  std::optional<Json> measured(const std::string& method) {
+    if (!has_pictures(done_->of(method), test_.image.has_value())) return std::nullopt;
+    return done_->measured(method, measure_key_);
+  }
+
   Json fit_and_measure(const std::string& method) {
     if (const std::optional<Json> known = measured(method)) return *known;
-    if (!fitted(method)) fit_one(method);
+    if (!done_->fitted(method)) fit_one(method);
     try {
       return measure(method);
     } catch (const Interrupted&) {
@@ -340,139 +316,54 @@ class Compare {
                                                std::move(fitted_to));
   }
 
-  // A folder that was begun with other options is neither gone on with, which would mix budgets, nor overwritten.
-  void refuse_other_options(const std::string& method) const {
-    if (!begun(method)) return;
-    const std::string there = content_of(out_ / method / "config.toml");
-    if (const Json saved = fit_of(method); saved["options"] == fit_key_ && saved["data"] != data_key_) {
-      throw Error("--output", fmt::format("{} was trained on other samples", printable((out_ / method).string(), 200)),
-                  "give the same DATA and --test, without which a part of DATA is left out, or name another OUT");
-    }
-    if (there.empty() || there == fit_key_) return;
-    throw Error("--output",
-                fmt::format("{} was begun with other options: {}", printable((out_ / method).string(), 200),
-                            difference(fit_key_, there)),
-                "give the same options to go on, or name another OUT: all methods of one have the same budget");
-  }
-
-  // Whether there is anything of it to go on with; options that were refused leave no more than themselves.
-  bool begun(const std::string& method) const {
-    const auto there = [&](const char* file) { return fs::exists(out_ / method / file); };
-    return there("coupling.cpfm") || there("coupling.cpfm.partial") || there("checkpoint.cpfm") || there("model.cpfm");
-  }
-
-  // What a fit that ended was made with and of; nulls where there is none.
-  Json fit_of(const std::string& method) const {
-    const Json saved = Json::parse(content_of(out_ / method / kFitted), nullptr, false);
-    const auto field = [&](const char* name, Json otherwise) {
-      return saved.is_object() ? saved.value(name, otherwise) : Json();
-    };
-    return {{"options", field("options", {})},
-            {"data", field("data", {})},
-            {"seconds", field("seconds", {})},
-            {"as", field("as", 1)}};
-  }
-  bool fitted(const std::string& method) {
-    const Json saved = fit_of(method);
-    return saved["options"] == fit_key_ && saved["data"] == data_key_ && saved["as"] == fitted_as(method) &&
-           !model_of(method).empty();
-  }
-  // What tells its model from another; nothing where there is none, or none that can be used. Read once: it is large.
-  const std::string& model_of(const std::string& method) {
-    const auto [known, is_new] = models_.try_emplace(method);
-    const fs::path file = out_ / method / "model.cpfm";
-    std::error_code ignored;
-    if (is_new && fs::exists(file, ignored)) {
-      try {
-        const TensorFile opened = TensorFile::open(file);
-        const auto sum = opened.metadata().find(kChecksumKey);
-        known->second = sum == opened.metadata().end() ? "without checksum" : sum->second;
-      } catch (const Error& error) {
-        log().warn("{}; {} is made again", error.what(), method);
-      }
-    }
-    return known->second;
-  }
-
   std::string going_on() const { return fmt::format("{} holds what is done; the same command goes on", out_.string()); }
-
-  // What is known of a method; nothing where it has to be measured.
-  std::optional<Json> measured(const std::string& method) {
-    const fs::path folder = out_ / method;
-    if (!fitted(method) || !has_pictures(folder, test_.image.has_value())) return std::nullopt;
-    Json saved = Json::parse(content_of(folder / kMeasured), nullptr, false);
-    if (!saved.is_object() || saved.value("key", Json()) != measure_key_ ||
-        saved.value("model", Json()) != model_of(method))
-      return std::nullopt;
-    const Json figures = saved.value("figures", Json()), run = saved.value("run", Json());
-    if (!figures.is_object() || !run.is_object() || !std::all_of(figures.begin(), figures.end(), is_figure))
-      return std::nullopt;
-    return saved;
-  }
 
   void fit_one(const std::string& method) {
     log().info("{}: fitting", method);
-    const fs::path folder = out_ / method;
     TrainArguments train = o_.train;
     train.options.method = method;
-    std::error_code ignored;
-    // A model that cannot be used; its checkpoint, where there is one, may still be gone on with.
-    if (model_of(method).empty()) fs::remove(folder / "model.cpfm", ignored);
-    if (!begun(method)) fs::remove(folder / "config.toml", ignored);
-    fs::remove(folder / "report.html", ignored);  // it is written last
+    done_->prepare(method);
     const auto start = std::chrono::steady_clock::now();
     try {
-      fit({folder, command_, train_, applied_, o_.couple, train, begun(method), fit_key_}, flow_library(), context_);
+      fit({done_->of(method), command_, train_, applied_, o_.couple, train, done_->begun(method), done_->fit_key()},
+          flow_library(), context_);
     } catch (const Interrupted&) {
       throw Interrupted(going_on());
     } catch (const Error& error) {
       if (error.where() != "--resume") throw;
       throw Error("--output", error.problem(), "give the same data and options to go on, or name another folder");
     }
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    const Json made{{"options", fit_key_}, {"data", data_key_}, {"seconds", seconds}, {"as", fitted_as(method)}};
-    write_whole(folder / kFitted, made.dump(2) + "\n");
-    models_.erase(method);
+    done_->note_fitted(method, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }
 
   Json measure(const std::string& method) {
     log().info("{}: measuring", method);
-    const fs::path folder = out_ / method;
+    const fs::path folder = done_->of(method);
     const auto model = open_model(folder.string(), sample_.device);
     const auto progress = context_.progress();
-    // As many calls of the network for all: a step of DDIM takes one.
-    const bool ddim = method == "diffae" || method == "infodiffusion";
+    // As many calls of the network for all: a step of the others takes one.
     sample_.options.method = o_.solver;
-    sample_.options.steps = static_cast<int>(o_.calls / (ddim ? 1 : calls_of_step(o_.solver)));
-    const Json found{{"key", measure_key_},
-                     {"model", model_of(method)},
-                     {"figures", evaluation_->measure(*model)},
-                     {"run", how(*model, method)}};
+    sample_.options.steps = static_cast<int>(o_.calls / (method == "cpfm" ? calls_of_step(o_.solver) : 1));
+    Json figures = evaluation_->measure(*model);
     draw_method(*model, test_, o_.couple.options.kernel, folder, sample_.resolve(context_, progress.get()));
-    write_whole(folder / kMeasured, found.dump(2) + "\n");
-    return found;
+    return done_->note_measured(method, measure_key_, std::move(figures), how(*model, method));
   }
 
   // How it was made, for the report.
   Json how(const FlowModel& model, const std::string& method) const {
-    const fs::path folder = out_ / method;
-    const ModelFacts& facts = model.facts();
-    Json run{{"parameters", facts.parameters}, {"device", model.device()}};
+    const fs::path folder = done_->of(method);
+    Json run{{"parameters", model.facts().parameters}, {"device", model.device()}};
     std::ifstream in(folder / "metrics.jsonl");
     for (std::string line; std::getline(in, line);) {
       const Json entry = Json::parse(line, nullptr, false);
       if (!entry.is_object()) continue;
       run["steps"] = entry.value("step", std::uint64_t{0});
       run["seconds"] = entry.value("seconds", 0.0);
+      if (entry.contains("samples")) run["samples_seen"] = entry["samples"];
     }
-    const Json training = Json::parse(facts.training, nullptr, false);
-    if (training.is_object() && run.contains("steps"))
-      run["images"] = run["steps"].get<std::uint64_t>() *
-                      std::min<std::uint64_t>(training.value("batch", std::uint64_t{0}), train_.size());
-    if (!run.contains("seconds")) run["seconds"] = fit_of(method)["seconds"];  // nothing is trained
-    if (fs::exists(folder / "coupling.cpfm")) {
-      const CoupleSummary summary = Coupling::load(folder / "coupling.cpfm").summary;
-      const Json told = Json::parse(to_json(summary));
+    if (!run.contains("seconds")) run["seconds"] = done_->seconds(method);  // nothing is trained
+    if (const std::optional<Coupling> coupling = usable_coupling(folder / "coupling.cpfm")) {
+      const Json told = Json::parse(to_json(coupling->summary));
       double seconds = 0;
       for (const auto& part : told.value("seconds", Json::object()))
         seconds += part.is_number() ? part.get<double>() : 0;
@@ -524,14 +415,17 @@ class Compare {
       fs::remove(partial, ignored);
       write_whole(noted, key);
     }
-    if (fs::exists(file, ignored)) return Coupling::load(file);
+    if (std::optional<Coupling> there = usable_coupling(file)) return std::move(*there);
     Coupling made = couple_with(law, partial);
     made.save(file);
     fs::remove(partial, ignored);
     return made;
   }
   Coupling couple_with(const std::string& law, const fs::path& checkpoint) const {
-    if (law == o_.couple.options.latent && runs_.contains("cpfm")) return Coupling::load(out_ / "cpfm/coupling.cpfm");
+    if (law == o_.couple.options.latent && runs_.contains("cpfm")) {
+      if (std::optional<Coupling> there = usable_coupling(done_->of("cpfm") / "coupling.cpfm"))
+        return std::move(*there);
+    }
     CoupleArguments arguments = o_.couple;
     arguments.options.latent = law;
     CoupleOptions options = arguments.resolve(context_, train_.size());
@@ -570,12 +464,12 @@ class Compare {
   Standardizer applied_;
   DataOptions test_options_;
   SampleArguments sample_;
-  // What a fit and a measurement depend on; those of the data are its fingerprints.
-  std::string fit_key_, measure_options_, data_key_, measure_key_;
+  // What a measurement depends on; of the data, fingerprints.
+  std::string measure_options_, data_key_, measure_key_;
+  std::optional<CompareFolder> done_;
   std::unique_ptr<Evaluation> evaluation_;
   Comparison table_;
   std::map<std::string, Json> runs_;
-  std::map<std::string, std::string> models_;
   std::size_t known_ = 0;            // samples measured that are trained on
   std::vector<std::string> failed_;  // methods, and what else is not in the report
   bool laws_there_ = false;

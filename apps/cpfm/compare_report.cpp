@@ -121,7 +121,7 @@ void write_compare_report(const CompareReport& from, std::uint64_t seed) {
     const Json seconds = run.value("seconds", Json());
     how.rows.push_back({method, fmt::format("{}", run.value("parameters", std::uint64_t{0})),
                         fmt::format("{}", run.value("steps", std::uint64_t{0})),
-                        fmt::format("{}", run.value("images", std::uint64_t{0})),
+                        run.contains("samples_seen") ? run["samples_seen"].dump() : "",
                         fmt::format("{:.1f}", seconds.is_number() ? seconds.get<double>() / 60 : 0.0),
                         fmt::format("{:.1f}", run.value("coupling_seconds", 0.0))});
   }

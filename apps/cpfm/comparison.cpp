@@ -139,8 +139,8 @@ std::vector<std::string> Comparison::notes() const {
   for (const Row& row : rows_) {
     if (!row.run.contains("parameters")) continue;
     sizes.push_back(fmt::format("{} {}", row.method, row.run.value("parameters", std::uint64_t{0})));
-    if (row.run.contains("images"))
-      sizes.back() += fmt::format(", {} samples seen", row.run.value("images", std::uint64_t{0}));
+    if (row.run.contains("samples_seen"))
+      sizes.back() += fmt::format(", {} samples seen", row.run.value("samples_seen", std::uint64_t{0}));
   }
   if (!sizes.empty()) notes.push_back(fmt::format("Parameters: {}.", fmt::join(sizes, "; ")));
   for (const Row& row : rows_) {

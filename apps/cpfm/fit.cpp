@@ -54,9 +54,9 @@ RunResult fit_without_coupling(const FitRequest& request, FlowEntry& flow, const
       throw Error(request.data.source, fmt::format("has {} samples", request.data.size()),
                   fmt::format("t-SNE needs at least {}", kFewest));
     }
-    const double most = static_cast<double>(request.data.size() - 1) / 3, asked = request.train.perplexity.value_or(2);
-    if (!(asked > 1 && asked < most)) {
-      throw Error("--perplexity", fmt::format("{} of {} samples", asked, request.data.size()),
+    const double most = static_cast<double>(request.data.size() - 1) / 3, near = request.train.perplexity.value_or(2);
+    if (!(near > 1 && near < most)) {
+      throw Error("--perplexity", fmt::format("{} of {} samples", near, request.data.size()),
                   fmt::format("more than 1 and less than {:.4g}, a third of the others", most));
     }
   }

@@ -38,9 +38,13 @@ class Metrics {
     if (!out_) throw Error(file.string(), "cannot be written");
   }
   void add(const TrainState& state) {
-    Json line{
-        {"step", state.steps},    {"epoch", state.epoch},   {"seconds", std::round(state.seconds * 10) / 10},
-        {"loss_x", state.loss_x}, {"loss_y", state.loss_y}, {"images_per_second", std::round(state.images_per_second)}};
+    Json line{{"step", state.steps},
+              {"epoch", state.epoch},
+              {"samples", state.samples},
+              {"seconds", std::round(state.seconds * 10) / 10},
+              {"loss_x", state.loss_x},
+              {"loss_y", state.loss_y},
+              {"images_per_second", std::round(state.images_per_second)}};
     if (state.validation_x) line["validation_x"] = *state.validation_x;
     if (state.validation_y) line["validation_y"] = *state.validation_y;
     out_ << line.dump() << '\n' << std::flush;

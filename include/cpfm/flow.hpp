@@ -146,7 +146,7 @@ class FlowModel {
 };
 
 struct TrainState {
-  std::uint64_t steps = 0, epoch = 0;
+  std::uint64_t steps = 0, epoch = 0, samples = 0;   // samples: seen, the same one in two epochs counts twice
   double loss_x = 0, loss_y = 0;                     // means since the last report
   std::optional<double> validation_x, validation_y;  // of the averaged weights, last time they were measured
   double images_per_second = 0, seconds = 0;         // of training alone, all runs together

@@ -101,7 +101,8 @@ void check_perplexity(MatrixView<const float> x, double perplexity) {
 Affinities affinities(MatrixView<const float> x, double perplexity, std::size_t neighbours) {
   const std::size_t n = x.rows;
   require_memory(static_cast<double>(n) * static_cast<double>(neighbours) * 5 * sizeof(Neighbour), "x",
-                 fmt::format("the neighbourhoods of {} rows", n), "take fewer rows, or Barnes-Hut");
+                 fmt::format("the neighbourhoods of {} rows", n),
+                 "take fewer rows, or a smaller perplexity with Barnes-Hut");
   const std::vector<Neighbour> forward = conditional(x, perplexity, neighbours);
   // The transpose, its rows by column too.
   std::vector<std::size_t> start(n + 1);

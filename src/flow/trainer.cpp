@@ -104,7 +104,7 @@ class TorchTrainer final : public Trainer {
     with_memory_errors("--batch", fmt::format("a smaller one than {}, or a smaller network", batches_->batch()),
                        [&] { train_step(); });
     ++state_.steps;
-    state_.epoch = state_.steps / batches_->steps_per_epoch();
+    count_steps();
     // GPU work goes on behind the host's back; reading the loss, about every second, is what waits for it.
     state_.seconds += now() - before;
     if (!device_.is_cuda() || now() - last_read_ > 1) read_losses();
@@ -220,7 +220,7 @@ class TorchTrainer final : public Trainer {
     parameters_->publish();
     state_.steps = state["steps"].get<std::uint64_t>();
     state_.seconds = state["seconds"].get<double>();
-    state_.epoch = state_.steps / batches_->steps_per_epoch();
+    count_steps();
     reset_sums();
   }
 
@@ -251,6 +251,11 @@ class TorchTrainer final : public Trainer {
 
   torch::Tensor rows(const torch::Tensor& of, const torch::Tensor& which) const {
     return of.index_select(0, which.to(of.device())).to(device_);
+  }
+
+  void count_steps() {
+    state_.epoch = state_.steps / batches_->steps_per_epoch();
+    state_.samples = state_.steps * batches_->batch();
   }
 
   Learner::Losses losses(const std::vector<Batches::Pair>& pairs) {

@@ -1,5 +1,5 @@
-// The Fréchet distance of two Gaussians without a matrix square root. For any factors Σ_a = F_a F_aᵀ and Σ_b = F_b F_bᵀ
-// the trace of (Σ_a^½ Σ_b Σ_a^½)^½ is the sum of the singular values of F_aᵀ F_b. The centred data are such a factor
+// The Fréchet distance of two Gaussians without a matrix square root. For any factors Σ_a = F_aᵀ F_a and Σ_b = F_bᵀ F_b
+// the trace of (Σ_a^½ Σ_b Σ_a^½)^½ is the sum of the singular values of F_a F_bᵀ. The centred data are such a factor
 // themselves, and where there are more rows than features the triangle of their QR decomposition is one: so the matrix
 // is never larger than rows or features, and no square of a small number is ever taken, as eigenvalues of the products
 // would need.

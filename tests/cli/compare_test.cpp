@@ -402,6 +402,13 @@ TEST(Compare, TellsTheParametersAndWhatWasSeen) {
                       ? nlohmann::json::parse(read_bytes(dir / "c/table.json"))["runs"]["vae"]["parameters"].get<int>()
                       : 0));
   EXPECT_TRUE(fs::exists(dir / "c/originals.png"));
+  // A batch holds no more than there is: 72 of 90 rows, of which 3 are held out.
+  write_table(dir / "t.csv", 90, 0.1);
+  auto words = table_words(dir, "d", {"--steps", "3", "--batch", "500", "--validation", "0.05"});
+  std::replace(words.begin(), words.end(), std::string("kpca"), std::string("vae"));
+  const Outcome small = run_cpfm(words);
+  ASSERT_EQ(small.exit_code, 0) << small.err;
+  EXPECT_CONTAINS(read_bytes(dir / "d/table.md"), ", 207 samples seen");
 }
 
 TEST(Compare, TellsHowManySamplesAreJudged) {
@@ -426,9 +433,45 @@ TEST(Compare, MakesADamagedModelAgain) {
   ASSERT_EQ(run_cpfm(table_words(dir, "c", {})).exit_code, 0);
   const std::string whole = read_bytes(dir / "c/kpca/model.cpfm");
   write_bytes(dir / "c/kpca/model.cpfm", whole.substr(0, 100));
-  const Outcome again = run_cpfm(table_words(dir, "c", {}));
+  auto words = table_words(dir, "c", {});
+  std::erase(words, "--quiet");
+  const Outcome again = run_cpfm(words);
   EXPECT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_CONTAINS(again.err, "kpca is made again, and the file is kept as model.cpfm.unreadable");
   EXPECT_EQ(read_bytes(dir / "c/kpca/model.cpfm"), whole);
+  EXPECT_EQ(read_bytes(dir / "c/kpca/model.cpfm.unreadable"), whole.substr(0, 100));
+}
+
+// It is needed for the report and the picture of the laws alone, once there is a model.
+TEST(Compare, ADamagedCouplingCostsNoMeasurement) {
+  const TempDir dir;
+  write_table(dir / "t.csv", 90, 0.1);
+  auto words = table_words(dir, "c", {"--steps", "3", "--law", "gaussian", "--law", "square"});
+  std::replace(words.begin(), words.end(), std::string("kpca"), std::string("cpfm"));
+  std::erase(words, "--quiet");
+  const Outcome first = run_cpfm(words);
+  ASSERT_EQ(first.exit_code, 0) << first.err;
+  const auto trained = fs::last_write_time(dir / "c/cpfm/model.cpfm");
+  for (const char* file : {"c/cpfm/coupling.cpfm", "c/laws/1.cpfm", "c/laws/2.cpfm"})
+    write_bytes(dir / file, read_bytes(dir / file).substr(0, 200));
+  fs::remove(dir / "c/laws/key");
+  fs::remove(dir / "c/cpfm/evaluation.json");
+  const Outcome again = run_cpfm(words);
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_CONTAINS(again.err, "it is kept as coupling.cpfm.unreadable");
+  EXPECT_EQ(again.json()["methods"], first.json()["methods"]);
+  EXPECT_EQ(fs::last_write_time(dir / "c/cpfm/model.cpfm"), trained);
+  for (const char* file : {"c/laws/1.cpfm", "c/laws/2.cpfm"}) EXPECT_NO_THROW(TensorFile::open(dir / file)) << file;
+}
+
+TEST(Compare, OneCallOfTheNetworkIsEnoughWhereNoFlowIsSolved) {
+  const TempDir dir;
+  write_table(dir / "t.csv", 90, 0.1);
+  auto words = table_words(dir, "c", {"--calls", "1", "--steps", "3"});
+  std::replace(words.begin(), words.end(), std::string("kpca"), std::string("vae,diffae,kpca"));
+  const Outcome outcome = run_cpfm(words);
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.json()["methods"].size(), 3u);
 }
 
 // One byte of a trained one: its checkpoint goes on, and without that it is trained anew. What was measured of the old

@@ -314,6 +314,9 @@ TEST_F(FlowCommands, AJudgeOfOtherClassesIsNamed) {
   const Outcome outcome = judged_by("judge.csv");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_CONTAINS(outcome.err, "lack the classes y, z; their samples are not judged");
+  std::replace(some.begin(), some.end(), 'q', 'x');
+  write_bytes(*dir_ / "judge.csv", some);
+  expect_refused(judged_by("judge.csv"), "--judge: " + path("judge.csv") + " has samples of one class, x");
 }
 
 // What a random split leaves of the labels and classes of a part is a matter of luck.
