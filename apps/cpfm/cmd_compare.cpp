@@ -82,7 +82,7 @@ std::string config_with(const CLI::App& command, const Keep& keep) {
   return config_text(*command.get_parent(), leave_out);
 }
 
-// What tells a file from one that took its place; nothing of a folder, or where there is none.
+// What tells a file from one that took its place; nothing where there is none.
 std::string content_key(const std::string& file) {
   std::error_code none;
   return fs::is_regular_file(file, none) ? fmt::format(" {:016x}", fingerprint(bytes_of(file))) : "";
@@ -110,9 +110,9 @@ class Compare {
     constexpr int kMeasuredAs = 3;
     const std::size_t colon = o_.evaluation.features.find(':');
     const std::string of_features = colon == std::string::npos ? "" : o_.evaluation.features.substr(colon + 1);
-    measure_key_ =
-        fmt::format("{}{} {:016x} {}{}{}{}", measure_options_, data_key_, fingerprint(test_), kMeasuredAs,
-                    content_key(o_.evaluation.judge_data), content_key(o_.evaluation.lpips), content_key(of_features));
+    measure_key_ = fmt::format("{}{} {:016x} {}{}{}{}", measure_options_, data_key_, fingerprint(test_), kMeasuredAs,
+                               originals_ ? fmt::format(" {:016x}", fingerprint(*originals_)) : "",
+                               content_key(o_.evaluation.lpips), content_key(of_features));
     bool all_measured = true;
     for (const std::string& method : methods_) {
       done_->refuse_other_options(method);
@@ -254,6 +254,13 @@ class Compare {
           fmt::format("{} has {} features, and {} has {}", test_.source, test_.dim(), train_.source, train_.dim()),
           "data of the same kind is needed");
     }
+    facts_.image = test_.image;
+    if (train_.image) facts_.value_range = picture_range(train_);
+    facts_.dim = train_.dim();
+    facts_.feature_names = train_.feature_names;
+    match_columns(test_, facts_);
+    if (!o_.evaluation.judge_data.empty())
+      originals_ = judge_originals(o_.evaluation.judge_data, test_options_, facts_, context_);
     if (!o_.test.empty()) count_known();
     if (o_.evaluation.kernel.empty()) {
       o_.evaluation.kernel = o_.couple.options.kernel;
@@ -290,29 +297,25 @@ class Compare {
 
   // The judge is trained on what the methods are trained on, unless --judge names other data.
   void prepare_evaluation() {
-    ModelFacts facts;
-    facts.image = test_.image;
-    if (train_.image) facts.value_range = picture_range(train_);
-    facts.dim = train_.dim();
-    facts.feature_names = train_.feature_names;
-    match_columns(test_, facts);
     FittedTo fitted_to;
     fitted_to.scale = applied_;
     fitted_to.keep_judge = out_ / "judge.cpfm";
-    if (o_.evaluation.judge_data.empty() && can_judge(train_, test_)) {
+    if (originals_) {
+      fitted_to.originals = std::move(originals_);
+    } else if (can_judge(train_, test_)) {
       std::vector<std::size_t> all(train_.size());
       std::iota(all.begin(), all.end(), std::size_t{0});
       fitted_to.originals = select(train_, all);
       applied_.invert(fitted_to.originals->samples.view());
       fitted_to.originals->value_range = test_.value_range;
       fitted_to.originals->file_range.reset();
-    } else if (o_.evaluation.judge_data.empty() && train_.labels && test_.labels) {
+    } else if (train_.labels && test_.labels) {
       log().warn(
           "labels are not judged: that takes two classes among the samples to train on ({}), one of them among "
           "those to measure ({})",
           train_.source, test_.source);
     }
-    evaluation_ = std::make_unique<Evaluation>(test_, facts, o_.evaluation, test_options_, sample_, context_,
+    evaluation_ = std::make_unique<Evaluation>(test_, facts_, o_.evaluation, test_options_, sample_, context_,
                                                std::move(fitted_to));
   }
 
@@ -362,12 +365,16 @@ class Compare {
       if (entry.contains("samples")) run["samples_seen"] = entry["samples"];
     }
     if (!run.contains("seconds")) run["seconds"] = done_->seconds(method);  // nothing is trained
-    if (const std::optional<Coupling> coupling = usable_coupling(folder / "coupling.cpfm")) {
-      const Json told = Json::parse(to_json(coupling->summary));
-      double seconds = 0;
-      for (const auto& part : told.value("seconds", Json::object()))
-        seconds += part.is_number() ? part.get<double>() : 0;
-      run["coupling_seconds"] = seconds;
+    try {
+      if (const std::optional<Coupling> coupling = usable_coupling(folder / "coupling.cpfm")) {
+        const Json told = Json::parse(to_json(coupling->summary));
+        double seconds = 0;
+        for (const auto& part : told.value("seconds", Json::object()))
+          seconds += part.is_number() ? part.get<double>() : 0;
+        run["coupling_seconds"] = seconds;
+      }
+    } catch (const Error& error) {  // no reason to lose what was measured
+      log().warn("how long stage 1 took is not known: {}", error.what());
     }
     return run;
   }
@@ -431,7 +438,7 @@ class Compare {
     CoupleOptions options = arguments.resolve(context_, train_.size());
     options.device = coupling_device(o_.train.options.device);
     options.checkpoint = checkpoint;
-    options.resume = fs::exists(checkpoint);
+    options.resume = is_usable(checkpoint);
     const auto progress = context_.progress();
     return couple(train_, options, progress.get());
   }
@@ -461,6 +468,8 @@ class Compare {
   const fs::path out_;
   std::vector<std::string> methods_;
   Dataset train_, test_;
+  ModelFacts facts_;                  // of the data
+  std::optional<Dataset> originals_;  // of --judge
   Standardizer applied_;
   DataOptions test_options_;
   SampleArguments sample_;

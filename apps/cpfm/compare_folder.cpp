@@ -49,7 +49,17 @@ bool is_figure(const Json& figure) {
          (finite("sd") || is_single());
 }
 
-fs::path aside(const fs::path& file) { return file.string() + ".unreadable"; }
+// Keeps a file under a name that is free, and tells why.
+void set_aside(const fs::path& file, const std::string& why) {
+  std::error_code failed;
+  fs::path free = file.string() + ".unreadable";
+  for (int k = 2; fs::exists(free, failed); ++k) free = fmt::format("{}.unreadable{}", file.string(), k);
+  fs::rename(file, free, failed);
+  if (failed)
+    throw Error(file.string(), fmt::format("cannot be kept under another name: {}", failed.message()),
+                "move it, or name another OUT");
+  log().warn("{}; it is kept as {}", why, printable(free.filename().string()));
+}
 
 }  // namespace
 
@@ -101,10 +111,9 @@ const std::string& CompareFolder::model_of(const std::string& method) {
     try {
       const TensorFile opened = TensorFile::open(file);
       const auto sum = opened.metadata().find(kChecksumKey);
-      known->second = sum == opened.metadata().end() ? "without checksum" : sum->second;
-    } catch (const Error& error) {
-      log().warn("{}; {} is made again, and the file is kept as {}", error.what(), method,
-                 printable(aside(kModel).string()));
+      known->second =
+          sum == opened.metadata().end() ? fmt::format("{:016x}", fingerprint(bytes_of(file))) : sum->second;
+    } catch (const DamagedFile&) {  // prepare() tells
     }
   }
   return known->second;
@@ -124,10 +133,16 @@ std::optional<Json> CompareFolder::measured(const std::string& method, const std
 void CompareFolder::prepare(const std::string& method) {
   const fs::path folder = of(method);
   std::error_code ignored;
-  // The checkpoint, where there is one, may still be gone on with.
-  if (model_of(method).empty() && fs::exists(folder / kModel, ignored))
-    fs::rename(folder / kModel, aside(folder / kModel), ignored);
-  usable_coupling(folder / "coupling.cpfm");
+  for (const char* file : {"coupling.cpfm", "coupling.cpfm.partial"}) is_usable(folder / file);
+  const bool goes_on = is_usable(folder / "checkpoint.cpfm");
+  if (is_usable(folder / kModel)) {
+    const Json as = fit_of(method)["as"];
+    if (!as.is_null() && as != fitted_as(method))
+      set_aside(folder / kModel, fmt::format("{} was fitted by an earlier version, in another way", method));
+    else if (method != "kpca" && !goes_on)  // of kernel PCA the same is made once more
+      set_aside(folder / kModel,
+                fmt::format("{} has a model, and no checkpoint that tells how it was trained", method));
+  }
   if (!begun(method)) fs::remove(folder / "config.toml", ignored);
   fs::remove(folder / "report.html", ignored);  // it is written last
 }
@@ -144,14 +159,24 @@ Json CompareFolder::note_measured(const std::string& method, const std::string& 
   return found;
 }
 
-std::optional<Coupling> usable_coupling(const fs::path& file) {
+bool is_usable(const fs::path& file) {
   std::error_code ignored;
-  if (!fs::exists(file, ignored)) return std::nullopt;
+  if (!fs::exists(file, ignored)) return false;
+  try {
+    TensorFile::open(file);
+    return true;
+  } catch (const DamagedFile& error) {
+    set_aside(file, error.what());
+  }
+  return false;
+}
+
+std::optional<Coupling> usable_coupling(const fs::path& file) {
+  if (!is_usable(file)) return std::nullopt;
   try {
     return Coupling::load(file);
-  } catch (const Error& error) {
-    log().warn("{}; it is kept as {}", error.what(), printable(aside(file.filename()).string()));
-    fs::rename(file, aside(file), ignored);
+  } catch (const Error& error) {  // whole, and no coupling
+    set_aside(file, error.what());
   }
   return std::nullopt;
 }

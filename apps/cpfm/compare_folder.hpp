@@ -30,7 +30,7 @@ class CompareFolder {
   // What is known of a method under this key; nothing where it has to be measured.
   std::optional<Json> measured(const std::string& method, const std::string& key);
 
-  // Sets aside what a fit cannot use and removes what belongs to an earlier one.
+  // Before a fit: sets aside what it cannot use, and removes what belongs to an earlier one.
   void prepare(const std::string& method);
   void note_fitted(const std::string& method, double seconds);
   // Returns what it writes.
@@ -45,7 +45,10 @@ class CompareFolder {
   std::map<std::string, std::string> models_;
 };
 
-// The coupling in a file; nothing where there is none. One that is damaged is set aside, with a warning.
+// Whether there is a tensor file of this name. One that is damaged is set aside, with a warning, and is no longer
+// there.
+bool is_usable(const std::filesystem::path& file);
+// The coupling in a file; nothing where there is none, or none that is usable.
 std::optional<Coupling> usable_coupling(const std::filesystem::path& file);
 
 }  // namespace cpfm::app

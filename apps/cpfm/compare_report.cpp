@@ -116,14 +116,15 @@ void write_compare_report(const CompareReport& from, std::uint64_t seed) {
     how.columns.push_back({.name = name, .numeric = true});
   for (const std::string& method : from.methods) {
     const auto known = from.runs.find(method);
-    if (known == from.runs.end()) continue;  // it failed
-    const Json& run = known->second;
-    const Json seconds = run.value("seconds", Json());
-    how.rows.push_back({method, fmt::format("{}", run.value("parameters", std::uint64_t{0})),
-                        fmt::format("{}", run.value("steps", std::uint64_t{0})),
-                        run.contains("samples_seen") ? run["samples_seen"].dump() : "",
-                        fmt::format("{:.1f}", seconds.is_number() ? seconds.get<double>() / 60 : 0.0),
-                        fmt::format("{:.1f}", run.value("coupling_seconds", 0.0))});
+    if (known == from.runs.end()) continue;                                   // it failed
+    const auto told = [&run = known->second](const char* key, auto&& text) {  // empty where it is not known
+      return run.contains(key) && run[key].is_number() ? text(run[key]) : std::string();
+    };
+    const auto whole = [](const Json& number) { return number.dump(); };
+    how.rows.push_back(
+        {method, told("parameters", whole), told("steps", whole), told("samples_seen", whole),
+         told("seconds", [](const Json& s) { return fmt::format("{:.1f}", s.get<double>() / 60); }),
+         told("coupling_seconds", [](const Json& s) { return fmt::format("{:.1f}", s.get<double>()); })});
   }
   report.sections.push_back({.heading = "How it was made",
                              .blocks = {how, ReportListing{.text = from.command, .caption = "The command"},

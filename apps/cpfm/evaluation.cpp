@@ -127,19 +127,6 @@ struct Judge {
   }
 };
 
-// What a judge of a test part may see: the rest of the same samples, or all of other data.
-Dataset originals_of(const std::string& source, DataOptions options, const ModelFacts& facts, const Context& context) {
-  const bool same = source == options.source;
-  if (same && options.part != "test")
-    log().warn("--judge: {} is what is measured, too, and the judge knows it; --part test keeps them apart", source);
-  options.part = options.part == "test" && same ? "train" : "all";
-  options.source = source;
-  if (!same) options.read.limit.reset(), options.sample = 0;
-  Dataset originals = options.load(context);
-  match_columns(originals, facts);
-  return originals;
-}
-
 // Rows for figures whose time grows with their square; all where there are few.
 std::vector<std::size_t> subset(std::size_t n, std::uint64_t seed) {
   constexpr std::size_t kMost = 2000;
@@ -261,7 +248,7 @@ struct Evaluation::Impl {
     if (judged) {
       if (!fitted_to.keep_judge.empty()) make_run_folder(fitted_to.keep_judge.parent_path());
       judge.emplace(fitted_to.originals ? std::move(*fitted_to.originals)
-                                        : originals_of(o.judge_data, data_options, facts, context),
+                                        : judge_originals(o.judge_data, data_options, facts, context),
                     data,
                     ClassifierOptions{.seed = context.seed, .device = sample.device, .keep = fitted_to.keep_judge},
                     progress.get());
@@ -342,6 +329,18 @@ Evaluation::Evaluation(const Dataset& data, const ModelFacts& facts, const Evalu
                        FittedTo fitted_to)
     : impl_(std::make_unique<Impl>(data, facts, arguments, data_options, sample, context, std::move(fitted_to))) {}
 Evaluation::~Evaluation() = default;
+Dataset judge_originals(const std::string& source, DataOptions options, const ModelFacts& facts,
+                        const Context& context) {
+  const bool same = source == options.source;
+  if (same && options.part != "test")
+    log().warn("--judge: {} is what is measured, too, and the judge knows it; --part test keeps them apart", source);
+  options.part = options.part == "test" && same ? "train" : "all";
+  options.source = source;
+  if (!same) options.read.limit.reset(), options.sample = 0;
+  Dataset originals = options.load(context);
+  match_columns(originals, facts);
+  return originals;
+}
 bool can_judge(const Dataset& originals, const Dataset& data) {
   const std::vector<std::string> learned = classes_of(originals), asked = classes_of(data);
   return learned.size() > 1 &&
@@ -384,7 +383,7 @@ Json Evaluation::Impl::measure(FlowModel& model) {
   Json gaussian;
   double gwot_random = 0;
   std::size_t label_neighbours = 0;
-  bool no_entropic = false;
+  bool no_entropic = false, no_gwot = false;
   for (std::size_t r = 0; r < o.runs; ++r) {
     SampleOptions options = sample.resolve(context, progress.get());
     options.seed = Rng(context.seed, kRunStream, r).bits64();  // runs of no two seeds share their noise
@@ -402,7 +401,7 @@ Json Evaluation::Impl::measure(FlowModel& model) {
     figures.add("mse", mean_squared_error(part.data->samples.view(), back.view()));
     if (const auto told = labels_told_by_neighbours(y, *part.data)) {
       figures.add("knn_label", told->share);
-      label_neighbours = told->k;
+      label_neighbours = label_neighbours == 0 ? told->k : std::min(label_neighbours, told->k);
     }
     for (const Property& property : part.data->properties) {
       if (const auto share = told_by_neighbours(y, property)) figures.add("knn_r2." + property.name, *share);
@@ -427,6 +426,11 @@ Json Evaluation::Impl::measure(FlowModel& model) {
     };
     const double gwot = gwot_of(y);
     const double of_shuffled = gwot_of(take_rows(y.view(), permutation(y.rows(), options.seed, kShuffleStream)));
+    if (of_shuffled == 0 && !no_gwot) {
+      log().warn("GWOT says nothing: {} joins no two of {} samples, or all places are one",
+                 printable(short_kernel(part.kernel->expression()), 80), part.data->size());
+      no_gwot = true;
+    }
     figures.add("gwot", gwot);
     if (of_shuffled > 0) figures.add("gwot_share", gwot / of_shuffled);
     if (r == 0) gwot_random = of_shuffled;
@@ -472,8 +476,10 @@ Json Evaluation::Impl::measure(FlowModel& model) {
     figures.tell(result, "w2_entropic", besides(floor.objective, floor.objective_sd));
     figures.tell(result, "w2_divergence", besides(floor.divergence, floor.divergence_sd));
   }
-  figures.tell(result, "gwot", {{"kernel", all.kernel->expression()}, {"random", gwot_random}});
-  figures.tell(result, "gwot_share");
+  if (!no_gwot) {
+    figures.tell(result, "gwot", {{"kernel", all.kernel->expression()}, {"random", gwot_random}});
+    figures.tell(result, "gwot_share");
+  }
   figures.tell(result, "trustworthiness", {{"k", o.neighbours}, {"n", ranked()}});
   figures.tell(result, "continuity", {{"k", o.neighbours}, {"n", ranked()}});
   figures.tell(result, "mse");

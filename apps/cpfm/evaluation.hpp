@@ -52,6 +52,10 @@ class Evaluation {
   std::unique_ptr<Impl> impl_;
 };
 
+// What --judge names, with the columns of the models: of a test part the rest of the same samples, of other data all.
+Dataset judge_originals(const std::string& source, DataOptions options, const ModelFacts& facts,
+                        const Context& context);
+
 // Whether `originals` can teach a judge of classes of `data`: they have samples of two classes, and one of the data's.
 bool can_judge(const Dataset& originals, const Dataset& data);
 

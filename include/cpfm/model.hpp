@@ -13,6 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "cpfm/error.hpp"
+
 namespace cpfm {
 
 enum class DType { kF64, kF32, kF16, kBF16, kI64, kI32, kU8, kBool };
@@ -57,14 +59,20 @@ class TensorFileWriter {
   std::map<std::string, std::string> metadata_;
 };
 
+// Of a file whose bytes are not those of a tensor file, or not all of them, or not those that were written.
+class DamagedFile : public Error {
+ public:
+  explicit DamagedFile(const Error& error) : Error(error) {}
+};
+
 // A memory-mapped file, fully checked on opening: header ≤ 1 MiB, known dtypes, shapes that multiply without overflow,
 // offsets contiguous from 0 to the end of the file, and where there is a checksum, the bytes that were written. Views
 // live as long as the TensorFile. (As with any mapped file, another program that truncates it in place meanwhile kills
 // the reader; we only ever replace files whole.)
 class TensorFile {
  public:
-  // Throws cpfm::Error that says what is wrong with the file; also when its format version is newer than
-  // kFormatVersion.
+  // Throws DamagedFile that says what is wrong with its bytes; Error where it cannot be read at all, or its format
+  // version is newer than kFormatVersion.
   static TensorFile open(const std::filesystem::path& file);
   // The same checks on bytes in memory, which must outlive the result. `name` is for messages.
   static TensorFile parse(std::span<const std::byte> bytes, const std::string& name);
@@ -78,6 +86,8 @@ class TensorFile {
   std::uint64_t file_size() const { return file_size_; }
 
  private:
+  void check(std::span<const std::byte> bytes);
+
   std::string name_;
   std::shared_ptr<const void> mapping_;
   std::map<std::string, TensorView, std::less<>> tensors_;

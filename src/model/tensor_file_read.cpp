@@ -67,6 +67,11 @@ std::pair<std::string_view, std::span<const std::byte>> split(std::span<const st
   return {json, bytes.subspan(kLengthBytes + length)};
 }
 
+// Not damage: thrown on as it is.
+class NewerVersion : public Error {
+  using Error::Error;
+};
+
 // The number a file of ours carries.
 int parse_version(const std::string& text, const std::string& name) {
   const bool digits = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
@@ -77,7 +82,7 @@ int parse_version(const std::string& text, const std::string& name) {
   int version = 0;
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), version);
   if (problem != std::errc{} || version > kFormatVersion) {  // more digits than an int holds is newer, too
-    throw Error(
+    throw NewerVersion(
         name,
         fmt::format("has format version {}, but this cpfm knows versions up to {}", printable(text), kFormatVersion),
         "update cpfm");
@@ -153,24 +158,35 @@ TensorFile TensorFile::open(const std::filesystem::path& file) {
 }
 
 TensorFile TensorFile::parse(std::span<const std::byte> bytes, const std::string& name) {
-  const auto [json, data] = split(bytes, name);
   TensorFile file;
   file.name_ = name;
   file.file_size_ = bytes.size();
-  // The version first: what else looks wrong may be what is new.
-  if (const auto version = find_format_version(json)) file.format_version_ = parse_version(*version, name);
-  TensorHeader header = parse_tensor_header(json, name);
-  for (const auto& [tensor, entry] : header.tensors) {
-    file.tensors_.emplace_hint(file.tensors_.end(), tensor, checked_tensor(entry, data, tensor_place(name, tensor)));
+  try {
+    file.check(bytes);
+  } catch (const NewerVersion&) {
+    throw;
+  } catch (const Error& error) {
+    throw DamagedFile(error);
   }
-  check_cover(header, data.size(), name);
-  file.metadata_ = std::move(header.metadata);
-  // Files of others, and older ones of ours, have none.
-  const auto written = file.metadata_.find(kChecksumKey);
-  if (written != file.metadata_.end() && written->second != checksum(file.metadata_, file.tensors_))
-    throw Error(name, "its bytes are not those that were written",
-                "the file is damaged; make it again or copy it again");
   return file;
+}
+
+void TensorFile::check(std::span<const std::byte> bytes) {
+  const auto [json, data] = split(bytes, name_);
+  // The version first: what else looks wrong may be what is new.
+  if (const auto version = find_format_version(json)) format_version_ = parse_version(*version, name_);
+  TensorHeader header = parse_tensor_header(json, name_);
+  for (const auto& [tensor, entry] : header.tensors)
+    tensors_.emplace_hint(tensors_.end(), tensor, checked_tensor(entry, data, tensor_place(name_, tensor)));
+  check_cover(header, data.size(), name_);
+  metadata_ = std::move(header.metadata);
+  // Files of others, and older ones of ours, have none.
+  const auto written = metadata_.find(kChecksumKey);
+  if (written != metadata_.end() && written->second != checksum(metadata_, tensors_))
+    throw Error(name_, "its bytes are not those that were written",
+                fmt::format("the file is damaged; make it again or copy it again. A program that changed it on purpose "
+                            "has to leave {} out of its metadata",
+                            kChecksumKey));
 }
 
 const TensorView& TensorFile::tensor(std::string_view name) const { return look_up(tensors_, name, name_, "tensor"); }

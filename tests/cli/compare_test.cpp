@@ -300,6 +300,51 @@ TEST(Compare, MeasuresAgainWhereTheJudgeLearnedFromOtherData) {
   EXPECT_NE(fs::last_write_time(dir / "c/kpca/evaluation.json"), first);
 }
 
+// Labels lie in a file of their own, and what is named is a folder.
+TEST(Compare, MeasuresAgainWhereTheLabelsOfTheJudgeAreOthers) {
+  const TempDir dir;
+  const auto write_digits = [&](const std::string& folder, unsigned classes) {
+    std::string pictures, labels;
+    for (unsigned i = 0; i < 60; ++i) {
+      for (unsigned k = 0; k < 64; ++k) pictures += static_cast<char>(i % 2 == k / 32 ? 200 + i : k + i);
+      labels += static_cast<char>(i % classes);
+    }
+    fs::create_directories(dir / folder);
+    write_bytes(dir / folder / "train-images-idx3-ubyte", idx({60, 8, 8}, pictures));
+    write_bytes(dir / folder / "train-labels-idx1-ubyte", idx({60}, labels));
+  };
+  write_digits("d", 2);
+  write_digits("j", 2);
+  const std::string data = (dir / "d").string(), judge = (dir / "j").string(), out = (dir / "c").string();
+  const std::vector<std::string> words{"compare", data,     "--judge", judge,       "-o", out,       "--methods",
+                                       "kpca",    "--runs", "1",       "--threads", "1",  "--quiet", "--json"};
+  const Outcome first = run_cpfm(words);
+  ASSERT_EQ(first.exit_code, 0) << first.err;
+  const auto written = fs::last_write_time(dir / "c/kpca/evaluation.json");
+  ASSERT_EQ(run_cpfm(words).json(), first.json());
+  EXPECT_EQ(fs::last_write_time(dir / "c/kpca/evaluation.json"), written);
+  write_digits("j", 3);
+  const Outcome other = run_cpfm(words);
+  ASSERT_EQ(other.exit_code, 0) << other.err;
+  const auto accuracy = [](const Outcome& of) {
+    return of.json()["methods"]["kpca"]["label_kept_1nn"]["judge_accuracy"].get<double>();
+  };
+  EXPECT_NE(accuracy(other), accuracy(first));
+}
+
+TEST(Compare, LeavesOutAGwotThatSaysNothing) {
+  const TempDir dir;
+  write_table(dir / "t.csv", 90, 0.1);
+  write_table(dir / "u.csv", 3, 0.1);
+  auto words = table_words(dir, "c", {"--test", (dir / "u.csv").string(), "--gwot-kernel", "label"});
+  std::erase(words, "--quiet");
+  const Outcome outcome = run_cpfm(words);
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_CONTAINS(outcome.err, "GWOT says nothing: label joins no two of 3 samples");
+  EXPECT_FALSE(outcome.json()["methods"]["kpca"].contains("gwot"));
+  EXPECT_TRUE(outcome.json()["methods"]["kpca"].contains("mse"));
+}
+
 TEST(Compare, TellsWhatTooFewSamplesLeaveOut) {
   const TempDir dir;
   write_table(dir / "t.csv", 90, 0.1);
@@ -437,9 +482,33 @@ TEST(Compare, MakesADamagedModelAgain) {
   std::erase(words, "--quiet");
   const Outcome again = run_cpfm(words);
   EXPECT_EQ(again.exit_code, 0) << again.err;
-  EXPECT_CONTAINS(again.err, "kpca is made again, and the file is kept as model.cpfm.unreadable");
+  EXPECT_CONTAINS(again.err, "kpca/model.cpfm: the header has");
+  EXPECT_CONTAINS(again.err, "it is kept as model.cpfm.unreadable");
   EXPECT_EQ(read_bytes(dir / "c/kpca/model.cpfm"), whole);
   EXPECT_EQ(read_bytes(dir / "c/kpca/model.cpfm.unreadable"), whole.substr(0, 100));
+  // One that is damaged after that takes no other's place.
+  write_bytes(dir / "c/kpca/model.cpfm", whole.substr(0, 200));
+  EXPECT_CONTAINS(run_cpfm(words).err, "it is kept as model.cpfm.unreadable2");
+  EXPECT_EQ(read_bytes(dir / "c/kpca/model.cpfm.unreadable"), whole.substr(0, 100));
+  EXPECT_EQ(read_bytes(dir / "c/kpca/model.cpfm.unreadable2"), whole.substr(0, 200));
+}
+
+// It is whole, for a program that knows it.
+TEST(Compare, LeavesAModelOfANewerVersionAlone) {
+  const TempDir dir;
+  write_table(dir / "t.csv", 90, 0.1);
+  ASSERT_EQ(run_cpfm(table_words(dir, "c", {})).exit_code, 0);
+  const fs::path model = dir / "c/kpca/model.cpfm";
+  std::string newer = read_bytes(model);
+  const std::string version = "\"cpfm.format_version\":\"1\"";
+  ASSERT_NE(newer.find(version), std::string::npos);
+  newer[newer.find(version) + version.size() - 2] = '9';
+  write_bytes(model, newer);
+  const Outcome outcome = run_cpfm(table_words(dir, "c", {}));
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_CONTAINS(outcome.err, "has format version 9");
+  EXPECT_CONTAINS(outcome.err, "update cpfm");
+  EXPECT_TRUE(read_bytes(model) == newer);
 }
 
 // It is needed for the report and the picture of the laws alone, once there is a model.
@@ -474,8 +543,7 @@ TEST(Compare, OneCallOfTheNetworkIsEnoughWhereNoFlowIsSolved) {
   EXPECT_EQ(outcome.json()["methods"].size(), 3u);
 }
 
-// One byte of a trained one: its checkpoint goes on, and without that it is trained anew. What was measured of the old
-// one is measured again.
+// One byte of a trained one: its checkpoint goes on, and where that is damaged too, or gone, it is trained anew.
 TEST(Compare, MakesADamagedModelOfATrainedMethodAgain) {
   const TempDir dir;
   write_table(dir / "t.csv", 90, 0.1);
@@ -485,16 +553,54 @@ TEST(Compare, MakesADamagedModelOfATrainedMethodAgain) {
   ASSERT_EQ(run_cpfm(words).exit_code, 0);
   const fs::path model = dir / "c/vae/model.cpfm";
   const std::string whole = read_bytes(model);
-  for (const bool with_checkpoint : {true, false}) {
-    std::string damaged = whole;
-    damaged[damaged.size() / 2] ^= 1;
-    write_bytes(model, damaged);
-    if (!with_checkpoint) fs::remove(dir / "c/vae/checkpoint.cpfm");
+  const fs::path checkpoint = dir / "c/vae/checkpoint.cpfm";
+  const auto damage = [](const fs::path& file) {
+    std::string bytes = read_bytes(file);
+    bytes[bytes.size() / 2] ^= 1;
+    write_bytes(file, bytes);
+  };
+  for (const char* with : {"a checkpoint", "a damaged one", "none"}) {
+    damage(model);
+    if (std::string_view(with) == "a damaged one") damage(checkpoint);
+    if (std::string_view(with) == "none") fs::remove(checkpoint);
     const Outcome again = run_cpfm(words);
     EXPECT_EQ(again.exit_code, 0) << again.err;
-    EXPECT_CONTAINS(again.err, "vae is made again");
-    EXPECT_TRUE(read_bytes(model) == whole) << with_checkpoint;
+    EXPECT_CONTAINS(again.err, "vae/model.cpfm: its bytes are not those that were written");
+    EXPECT_EQ(again.err.find("checkpoint.cpfm.unreadable") != std::string::npos,
+              std::string_view(with) == "a damaged one");
+    EXPECT_TRUE(read_bytes(model) == whole) << with;
   }
+}
+
+// An interrupt between the model and its report.
+TEST(Compare, FinishesWhatHasItsModelAlready) {
+  const TempDir dir;
+  write_table(dir / "t.csv", 90, 0.1);
+  auto words = table_words(dir, "c", {"--steps", "3"});
+  std::replace(words.begin(), words.end(), std::string("kpca"), std::string("vae,kpca"));
+  std::erase(words, "--quiet");
+  const Outcome first = run_cpfm(words);
+  ASSERT_EQ(first.exit_code, 0) << first.err;
+  for (const std::string method : {"vae", "kpca"}) {
+    const fs::path folder = dir / "c" / method;
+    const std::string whole = read_bytes(folder / "model.cpfm");
+    fs::remove(folder / "fitted.json");
+    fs::remove(folder / "report.html");
+    const Outcome again = run_cpfm(words);
+    ASSERT_EQ(again.exit_code, 0) << again.err;
+    EXPECT_EQ(again.err.find("kept as"), std::string::npos) << again.err;
+    EXPECT_FALSE(fs::exists(folder / "model.cpfm.unreadable")) << method;
+    EXPECT_TRUE(fs::exists(folder / "report.html")) << method;
+    EXPECT_TRUE(read_bytes(folder / "model.cpfm") == whole) << method;
+    EXPECT_EQ(again.json()["methods"], first.json()["methods"]);
+  }
+  // Without its checkpoint it is trained anew, and the old one is kept.
+  for (const char* file : {"fitted.json", "checkpoint.cpfm"}) fs::remove(dir / "c/vae" / file);
+  const Outcome anew = run_cpfm(words);
+  ASSERT_EQ(anew.exit_code, 0) << anew.err;
+  EXPECT_CONTAINS(anew.err, "vae has a model, and no checkpoint that tells how it was trained");
+  EXPECT_TRUE(fs::exists(dir / "c/vae/model.cpfm.unreadable"));
+  EXPECT_EQ(anew.json()["methods"], first.json()["methods"]);
 }
 
 // Files of before there were numbers, and of models that took a model's place.

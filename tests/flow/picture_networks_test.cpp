@@ -273,10 +273,11 @@ TEST(PictureNetworks, SayWhereWeightsComeFromForAFileThatIsMissingOrOfAnotherKin
       EXPECT_CONTAINS(error, (dir / file).string());
       EXPECT_CONTAINS(error, "the weights of " + what + " are needed as a file of tensors (safetensors)");
       EXPECT_CONTAINS(error, "docs/metrics.md, Weights");
+      return error;
     };
     told("LPIPS (squeeze)", load_lpips);
     told("LPIPS (squeeze)", load_squeezenet);
-    told("the FID network (pt_inception-2015-12-05)", load_inception);
+    EXPECT_CONTAINS(told("the FID network", load_inception), "pt_inception-2015-12-05-6726825d.pth");
   }
 }
 

@@ -502,8 +502,32 @@ TEST(TensorFile, ATruncatedFileIsRefusedAtEveryLength) {
   for (std::size_t length = 0; length < whole.size(); ++length) {
     // An exact copy, so that a sanitizer sees the first byte too far.
     const std::vector<char> cut(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(length));
-    EXPECT_THROW(TensorFile::parse(std::as_bytes(std::span(cut)), "cut"), Error) << length;
+    EXPECT_THROW(TensorFile::parse(std::as_bytes(std::span(cut)), "cut"), DamagedFile) << length;
   }
+}
+
+// Who may make a file again has to know.
+TEST(TensorFile, ANewerFileOrOneThatCannotBeReadIsNotDamaged) {
+  const TempDir folder;
+  const auto is_damaged = [](auto&& open) {
+    try {
+      open();
+    } catch (const DamagedFile&) {
+      return true;
+    } catch (const Error&) {
+      return false;
+    }
+    ADD_FAILURE() << "it was read";
+    return false;
+  };
+  EXPECT_FALSE(is_damaged([] { parse(file_of(R"({"__metadata__":{"cpfm.format_version":"2"}})")); }));
+  EXPECT_FALSE(is_damaged([&] { TensorFile::open(folder / "none.cpfm"); }));
+  EXPECT_FALSE(is_damaged([&] { TensorFile::open(folder.path()); }));
+  EXPECT_TRUE(is_damaged([] { parse(file_of(R"({"__metadata__":{"cpfm.format_version":"x"}})")); }));
+  EveryDtype().writer().save(folder / "all.cpfm");
+  std::string changed = read_bytes(folder / "all.cpfm");
+  changed.back() = static_cast<char>(changed.back() ^ 1);
+  EXPECT_TRUE(is_damaged([&] { parse(changed); }));
 }
 
 TEST(TensorFile, AFlippedBitIsRefusedOrLeavesAValidFile) {
