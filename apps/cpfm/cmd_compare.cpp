@@ -328,8 +328,11 @@ class Compare {
     done_->prepare(method);
     const auto start = std::chrono::steady_clock::now();
     try {
-      fit({done_->of(method), command_, train_, applied_, o_.couple, train, done_->begun(method), done_->fit_key()},
-          flow_library(), context_);
+      FitRequest request{done_->of(method),    command_,        train_, applied_, o_.couple, train,
+                         done_->begun(method), done_->fit_key()};
+      sample_as(method);
+      request.sampling = sample_.options;
+      fit(request, flow_library(), context_);
     } catch (const Interrupted&) {
       throw Interrupted(going_on());
     } catch (const Error& error) {
@@ -339,14 +342,18 @@ class Compare {
     done_->note_fitted(method, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }
 
+  // As many calls of the network for all: a step of the others takes one.
+  void sample_as(const std::string& method) {
+    sample_.options.method = o_.solver;
+    sample_.options.steps = static_cast<int>(o_.calls / (method == "cpfm" ? calls_of_step(o_.solver) : 1));
+  }
+
   Json measure(const std::string& method) {
     log().info("{}: measuring", method);
     const fs::path folder = done_->of(method);
     const auto model = open_model(folder.string(), sample_.device);
     const auto progress = context_.progress();
-    // As many calls of the network for all: a step of the others takes one.
-    sample_.options.method = o_.solver;
-    sample_.options.steps = static_cast<int>(o_.calls / (method == "cpfm" ? calls_of_step(o_.solver) : 1));
+    sample_as(method);
     Json figures = evaluation_->measure(*model);
     draw_method(*model, test_, o_.couple.options.kernel, folder, sample_.resolve(context_, progress.get()));
     return done_->note_measured(method, measure_key_, std::move(figures), how(*model, method));

@@ -70,6 +70,7 @@ RunResult fit_without_coupling(const FitRequest& request, FlowEntry& flow, const
           request.resume, request.config, learned.coder()};
   run.perplexity = request.train.perplexity;
   run.sigma = request.train.sigma;
+  run.sampling = request.sampling;
   if (trains) return train_run(run, flow, context);
   return method == "kpca" ? kernel_pca_run(run, context) : tsne_run(run, context);
 }
@@ -111,9 +112,10 @@ RunResult fit(const FitRequest& request, FlowEntry& flow, const Context& context
   Coupling coupling = coupling_of(request, couple_options, context);
   coupling.plan.use(couple_options.device);
   const Learned learned(request, flow, context);
-  return train_run({request.folder, learned.data(), &coupling, request.applied, options, request.train.pairs,
-                    coupling.latent.cols(), request.resume, request.config, learned.coder(), &request.data},
-                   flow, context);
+  Run run{request.folder,         learned.data(), &coupling,      request.applied, options,      request.train.pairs,
+          coupling.latent.cols(), request.resume, request.config, learned.coder(), &request.data};
+  run.sampling = request.sampling;
+  return train_run(run, flow, context);
 }
 
 Device coupling_device(const std::string& name) {

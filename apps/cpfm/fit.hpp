@@ -18,6 +18,7 @@ struct FitRequest {
   bool resume = false;
   std::string config;  // for config.toml
   MoleculeArguments molecules = {};
+  SampleOptions sampling = {};  // of the report's samples
 };
 
 // Stage 1 where the method has one, training, model and report.

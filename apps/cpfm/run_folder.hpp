@@ -25,6 +25,7 @@ struct Run {
   const MoleculeCoder* molecules = nullptr;
   const Dataset* as_coupled = nullptr;
   std::optional<double> perplexity = {}, sigma = {};  // of t-SNE and of kernel PCA, where they are not theirs
+  SampleOptions sampling = {};                        // of the report's samples
 
   const Dataset& coupled() const { return as_coupled != nullptr ? *as_coupled : data; }
   std::filesystem::path operator/(const char* name) const { return folder / name; }

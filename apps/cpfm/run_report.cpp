@@ -135,6 +135,7 @@ class ModelReport {
         facts_(model_->facts()),
         coupled_(run.coupling != nullptr ? &run.coupling->summary : nullptr),
         progress_(context.progress()),
+        sampling_(run.sampling),
         // Large pictures take long, and fewer of them fill a page.
         large_(facts_.image && facts_.image->size() > kLargePicture),
         rows_(some_rows(run.data.size(), 2000, context.seed)),
