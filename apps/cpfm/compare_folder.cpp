@@ -133,7 +133,8 @@ std::optional<Json> CompareFolder::measured(const std::string& method, const std
 void CompareFolder::prepare(const std::string& method) {
   const fs::path folder = of(method);
   std::error_code ignored;
-  for (const char* file : {"coupling.cpfm", "coupling.cpfm.partial"}) is_usable(folder / file);
+  usable_coupling(folder / "coupling.cpfm");
+  is_usable(folder / "coupling.cpfm.partial");
   const bool goes_on = is_usable(folder / "checkpoint.cpfm");
   if (is_usable(folder / kModel)) {
     const Json as = fit_of(method)["as"];
@@ -144,7 +145,7 @@ void CompareFolder::prepare(const std::string& method) {
                 fmt::format("{} has a model, and no checkpoint that tells how it was trained", method));
   }
   if (!begun(method)) fs::remove(folder / "config.toml", ignored);
-  fs::remove(folder / "report.html", ignored);  // it is written last
+  for (const char* written_last : {kFitted, "report.html"}) fs::remove(folder / written_last, ignored);
 }
 
 void CompareFolder::note_fitted(const std::string& method, double seconds) {

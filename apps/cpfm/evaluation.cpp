@@ -127,6 +127,14 @@ struct Judge {
   }
 };
 
+bool is_one_place(const FloatMatrix& y) {
+  const auto first = y.row(0);
+  for (std::size_t i = 1; i < y.rows(); ++i) {
+    if (!std::equal(first.begin(), first.end(), y.row(i).begin())) return false;
+  }
+  return true;
+}
+
 // Rows for figures whose time grows with their square; all where there are few.
 std::vector<std::size_t> subset(std::size_t n, std::uint64_t seed) {
   constexpr std::size_t kMost = 2000;
@@ -426,9 +434,11 @@ Json Evaluation::Impl::measure(FlowModel& model) {
     };
     const double gwot = gwot_of(y);
     const double of_shuffled = gwot_of(take_rows(y.view(), permutation(y.rows(), options.seed, kShuffleStream)));
-    if (of_shuffled == 0 && !no_gwot) {
-      log().warn("GWOT says nothing: {} joins no two of {} samples, or all places are one",
-                 printable(short_kernel(part.kernel->expression()), 80), part.data->size());
+    if (!no_gwot && (of_shuffled == 0 || is_one_place(y))) {
+      log().warn("GWOT says nothing: {}",
+                 is_one_place(y) ? "all places are one"
+                                 : fmt::format("{} joins no two of {} samples",
+                                               printable(short_kernel(part.kernel->expression()), 80), y.rows()));
       no_gwot = true;
     }
     figures.add("gwot", gwot);

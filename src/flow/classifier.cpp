@@ -153,8 +153,14 @@ class TorchClassifier final : public Classifier {
   bool load(const std::filesystem::path& path, const std::string& key) {
     std::error_code ignored;
     if (!std::filesystem::exists(path, ignored)) return false;
+    std::optional<TensorFile> opened;
     try {
-      const TensorFile file = TensorFile::open(path);
+      opened = TensorFile::open(path);
+    } catch (const DamagedFile&) {  // it is made again
+      return false;
+    }
+    try {
+      const TensorFile& file = *opened;
       if (file.metadata("cpfm.kind") != kKind || file.metadata("made_of") != key) return false;
       torch::NoGradGuard no_grad;
       std::vector<std::pair<torch::Tensor, torch::Tensor>> weights;
@@ -164,7 +170,7 @@ class TorchClassifier final : public Classifier {
       }
       for (auto& [to, from] : weights) to.copy_(from);
       return true;
-    } catch (const Error&) {  // a damaged one is made again
+    } catch (const Error&) {  // it is of something else
       return false;
     }
   }

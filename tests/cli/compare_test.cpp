@@ -53,6 +53,16 @@ std::vector<std::string> table_words(const TempDir& dir, const std::string& out,
   return words;
 }
 
+// A tensor file as a version to come may write it.
+void make_newer(const fs::path& file) {
+  std::string bytes = read_bytes(file);
+  const std::string version = "\"cpfm.format_version\":\"1\"";
+  const std::size_t at = bytes.find(version);
+  ASSERT_NE(at, std::string::npos);
+  bytes[at + version.size() - 2] = '9';
+  write_bytes(file, bytes);
+}
+
 TEST(Compare, MakesOneTableAndDoesNothingTwice) {
   const TempDir dir;
   const std::string out = (dir / "c").string();
@@ -435,6 +445,25 @@ TEST(Compare, SamplesByTheSolverThatIsAskedFor) {
   EXPECT_NE(usual.second, few.second);
 }
 
+TEST(Compare, ReportsDrawWithAsManyCallsAsTheRest) {
+  const TempDir dir;
+  for (const char* calls : {"40", "2"}) {
+    // A flow that has learned nothing yet is straight, and one call is as good as many.
+    const Outcome outcome = run_cpfm(
+        compare_words((dir / calls).string(),
+                      {"--methods", "cpfm,diffae", "--calls", calls, "--learning-rate", "1e-2", "--quiet"}, "30"));
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  }
+  for (const std::string method : {"cpfm", "diffae"}) {
+    const auto differs = [&](const char* file) {
+      return read_bytes(dir / "40" / method / file) != read_bytes(dir / "2" / method / file);
+    };
+    EXPECT_FALSE(differs("model.cpfm")) << method;
+    EXPECT_TRUE(differs("grid.png")) << method;
+    EXPECT_TRUE(differs("reconstructions.png")) << method;
+  }
+}
+
 TEST(Compare, TellsTheParametersAndWhatWasSeen) {
   const TempDir dir;
   const Outcome outcome = run_cpfm(compare_words((dir / "c").string(), {"--methods", "vae,kpca", "--quiet"}));
@@ -499,11 +528,8 @@ TEST(Compare, LeavesAModelOfANewerVersionAlone) {
   write_table(dir / "t.csv", 90, 0.1);
   ASSERT_EQ(run_cpfm(table_words(dir, "c", {})).exit_code, 0);
   const fs::path model = dir / "c/kpca/model.cpfm";
-  std::string newer = read_bytes(model);
-  const std::string version = "\"cpfm.format_version\":\"1\"";
-  ASSERT_NE(newer.find(version), std::string::npos);
-  newer[newer.find(version) + version.size() - 2] = '9';
-  write_bytes(model, newer);
+  make_newer(model);
+  const std::string newer = read_bytes(model);
   const Outcome outcome = run_cpfm(table_words(dir, "c", {}));
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_CONTAINS(outcome.err, "has format version 9");
@@ -601,6 +627,53 @@ TEST(Compare, FinishesWhatHasItsModelAlready) {
   EXPECT_CONTAINS(anew.err, "vae has a model, and no checkpoint that tells how it was trained");
   EXPECT_TRUE(fs::exists(dir / "c/vae/model.cpfm.unreadable"));
   EXPECT_EQ(anew.json()["methods"], first.json()["methods"]);
+}
+
+TEST(Compare, AReportThatFailedIsWrittenTheNextTime) {
+  const TempDir dir;
+  write_table(dir / "t.csv", 90, 0.1);
+  auto words = table_words(dir, "c", {"--steps", "3"});
+  std::replace(words.begin(), words.end(), std::string("kpca"), std::string("vae"));
+  const Outcome first = run_cpfm(words);
+  ASSERT_EQ(first.exit_code, 0) << first.err;
+  const fs::path model = dir / "c/vae/model.cpfm", report = dir / "c/vae/report.html";
+  write_bytes(model, read_bytes(model).substr(0, 100));
+  fs::remove(report);
+  fs::create_directories(report / "in the way");
+  EXPECT_EQ(run_cpfm(words).exit_code, 1);
+  fs::remove_all(report);
+  const Outcome again = run_cpfm(words);
+  ASSERT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_TRUE(fs::is_regular_file(report));
+  EXPECT_EQ(again.json(), first.json());
+}
+
+TEST(Compare, AFileThatIsNoCouplingIsMadeAgain) {
+  const TempDir dir;
+  write_table(dir / "t.csv", 90, 0.1);
+  auto words = table_words(dir, "c", {"--steps", "3"});
+  std::replace(words.begin(), words.end(), std::string("kpca"), std::string("cpfm"));
+  const Outcome first = run_cpfm(words);
+  ASSERT_EQ(first.exit_code, 0) << first.err;
+  const fs::path folder = dir / "c/cpfm";
+  fs::rename(folder / "model.cpfm", folder / "coupling.cpfm");
+  for (const char* file : {"fitted.json", "checkpoint.cpfm"}) fs::remove(folder / file);
+  const Outcome again = run_cpfm(words);
+  ASSERT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_TRUE(fs::exists(folder / "coupling.cpfm.unreadable"));
+  EXPECT_EQ(again.json(), first.json());
+}
+
+TEST(Compare, LeavesAJudgeOfANewerVersionAlone) {
+  const TempDir dir;
+  write_table(dir / "t.csv", 90, 0.1);
+  ASSERT_EQ(run_cpfm(table_words(dir, "c", {})).exit_code, 0);
+  make_newer(dir / "c/judge.cpfm");
+  const std::string newer = read_bytes(dir / "c/judge.cpfm");
+  const Outcome outcome = run_cpfm(table_words(dir, "c", {"--neighbours", "5"}));
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_CONTAINS(outcome.err, "judge.cpfm: has format version 9");
+  EXPECT_TRUE(read_bytes(dir / "c/judge.cpfm") == newer);
 }
 
 // Files of before there were numbers, and of models that took a model's place.
