@@ -447,7 +447,7 @@ TEST(Compare, SamplesByTheSolverThatIsAskedFor) {
 
 TEST(Compare, ReportsDrawWithAsManyCallsAsTheRest) {
   const TempDir dir;
-  for (const char* calls : {"40", "2"}) {
+  for (const char* calls : {"6", "2"}) {
     // A flow that has learned nothing yet is straight, and one call is as good as many.
     const Outcome outcome = run_cpfm(
         compare_words((dir / calls).string(),
@@ -456,7 +456,7 @@ TEST(Compare, ReportsDrawWithAsManyCallsAsTheRest) {
   }
   for (const std::string method : {"cpfm", "diffae"}) {
     const auto differs = [&](const char* file) {
-      return read_bytes(dir / "40" / method / file) != read_bytes(dir / "2" / method / file);
+      return read_bytes(dir / "6" / method / file) != read_bytes(dir / "2" / method / file);
     };
     EXPECT_FALSE(differs("model.cpfm")) << method;
     EXPECT_TRUE(differs("grid.png")) << method;
