@@ -44,6 +44,8 @@ struct DataOptions {
   void add_to(CLI::App& command);
   // Whether it is one of them, DATA too.
   static bool owns(const CLI::Option& option);
+  // Whether other data of this name are those of `source`, however the path is written.
+  bool is_source(const std::string& other) const;
   // Reads, takes the part asked for, standardizes; `applied` gets how.
   Dataset load(const Context& context, Standardizer* applied = nullptr);
   // Rows that load() found no molecule in and left out.

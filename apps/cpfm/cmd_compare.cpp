@@ -7,10 +7,9 @@
 
 #include <algorithm>
 #include <chrono>
-#include <numeric>
-#include <string_view>
-#include <unordered_set>
+#include <functional>
 
+#include "base/expression.hpp"
 #include "base/log.hpp"
 #include "base/take_rows.hpp"
 #include "base/text.hpp"
@@ -82,10 +81,37 @@ std::string config_with(const CLI::App& command, const Keep& keep) {
   return config_text(*command.get_parent(), leave_out);
 }
 
-// What tells a file from one that took its place; nothing where there is none.
-std::string content_key(const std::string& file) {
-  std::error_code none;
-  return fs::is_regular_file(file, none) ? fmt::format(" {:016x}", fingerprint(bytes_of(file))) : "";
+// What tells the files that a value names from others in their place: a file by itself, KIND:FILE, or those of an
+// expression, as in points(FILE). Nothing where there are none.
+std::string content_key(const std::string& value) {
+  std::string key;
+  const auto add = [&](std::string_view name) {
+    std::error_code none;
+    if (!fs::is_regular_file(name, none)) return false;
+    key += fmt::format(" {:016x}", fingerprint(bytes_of(name)));
+    return true;
+  };
+  if (add(value) || add(std::string_view(value).substr(value.find(':') + 1))) return key;
+  const std::function<void(const Expression&)> walk = [&](const Expression& at) {
+    for (const Expression::Argument& argument : at.arguments) {
+      const bool text = argument.value.kind == Expression::Kind::kText;
+      if (!add(text ? argument.value.name : argument.value.text(value))) walk(argument.value);
+    }
+  };
+  try {
+    walk(ParsedExpression(value, "").root());
+  } catch (const Error&) {  // no expression
+  }
+  return key;
+}
+template <class Keep>
+std::string content_keys(const CLI::App& command, const Keep& keep) {
+  std::string keys;
+  for (const CLI::Option* option : command.get_options()) {
+    if (!keep(*option)) continue;
+    for (const std::string& value : option->results()) keys += content_key(value);
+  }
+  return keys;
 }
 
 class Compare {
@@ -97,26 +123,32 @@ class Compare {
     methods_ = chosen_methods(o_.methods);
     check_options();
     load();
-    data_key_ = fmt::format("{:016x}", fingerprint(train_));
-    const std::string fit_key = config_with(command_, [](const CLI::Option& option) {
-      return DataOptions::owns(option) || CoupleArguments::owns(option) || TrainArguments::owns(option) ||
-             option.get_name() == "--train-limit";
+    const auto of_fit = [](const CLI::Option& option) {
+      return CoupleArguments::owns(option) || TrainArguments::owns(option);
+    };
+    data_key_ = fmt::format("{:016x}{}", fingerprint(train_), content_keys(command_, of_fit));
+    const std::string fit_key = config_with(command_, [&](const CLI::Option& option) {
+      return DataOptions::owns(option) || of_fit(option) || option.get_name() == "--train-limit";
     });
     done_.emplace(out_, fit_key, data_key_);
     measure_options_ = config_with(command_, [](const CLI::Option& option) {
       return option.get_name() != "--methods" && option.get_name() != "--law" && option.get_name() != "--output";
     });
     // Figures that are measured in another way from a version on have another number here.
-    constexpr int kMeasuredAs = 3;
-    const std::size_t colon = o_.evaluation.features.find(':');
-    const std::string of_features = colon == std::string::npos ? "" : o_.evaluation.features.substr(colon + 1);
-    measure_key_ = fmt::format("{}{} {:016x} {}{}{}{}", measure_options_, data_key_, fingerprint(test_), kMeasuredAs,
+    constexpr int kMeasuredAs = 4;
+    measure_key_ = fmt::format("{}{} {:016x} {}{}{}{}{}", measure_options_, data_key_, fingerprint(test_), kMeasuredAs,
                                originals_ ? fmt::format(" {:016x}", fingerprint(*originals_)) : "",
-                               content_key(o_.evaluation.lpips), content_key(of_features));
+                               content_key(o_.evaluation.lpips), content_key(o_.evaluation.features),
+                               content_key(o_.evaluation.kernel));
     bool all_measured = true;
     for (const std::string& method : methods_) {
       done_->refuse_other_options(method);
-      all_measured = all_measured && measured(method);
+      try {
+        all_measured = measured(method) && all_measured;
+      } catch (const Error&) {  // of a newer version, or not to be read: its own turn tells
+        if (methods_.size() == 1) throw;
+        all_measured = false;
+      }
     }
     if (!all_measured) {  // what is wrong is said before anything is trained
       if (compared("cpfm")) o_.couple.resolve(context_, train_.size());
@@ -146,6 +178,7 @@ class Compare {
         throw Interrupted(going_on());
       } catch (const Error& error) {
         log().warn("stage 1 on other laws failed: {}", error.what());
+        table_.add_note(fmt::format("Stage 1 on other laws failed: {}.", error.what()));
         failed_.push_back("stage 1 on other laws");
       }
     }
@@ -194,6 +227,7 @@ class Compare {
   }
 
   void check_options() const {
+    o_.evaluation.check();
     if (const std::size_t calls = calls_of_step(o_.solver); compared("cpfm") && o_.calls % calls != 0)
       throw Error("--calls", fmt::format("a step of {} takes {}, which does not divide {}", o_.solver, calls, o_.calls),
                   fmt::format("{}, for one", (o_.calls / calls + 1) * calls));
@@ -214,6 +248,9 @@ class Compare {
         throw Error("--law", error.problem(), error.remedy());
       }
     }
+    if (o_.evaluation.coverage && !compared("cpfm") && !compared("infodiffusion"))
+      throw Error("--coverage", fmt::format("means nothing for {}", fmt::join(methods_, ",")),
+                  "cpfm and infodiffusion have the densities it takes");
     const std::string& latent = o_.couple.options.latent;
     const bool cpfm = compared("cpfm");
     if (o_.evaluation.entropic && cpfm && latent != "gaussian")
@@ -248,20 +285,20 @@ class Compare {
     if (train_.size() < 2)
       throw Error(o_.train_limit > 0 ? "--train-limit" : train_.source, "leaves one sample to train on",
                   "at least two");
+    facts_.image = test_.image;
+    if (train_.image) facts_.value_range = picture_range(train_);
+    facts_.dim = train_.dim();
+    facts_.feature_names = train_.feature_names;
+    if (!facts_.feature_names.empty() && !test_.feature_names.empty()) match_columns(test_, facts_);  // by name
     if (test_.dim() != train_.dim()) {
       throw Error(
           "--test",
           fmt::format("{} has {} features, and {} has {}", test_.source, test_.dim(), train_.source, train_.dim()),
           "data of the same kind is needed");
     }
-    facts_.image = test_.image;
-    if (train_.image) facts_.value_range = picture_range(train_);
-    facts_.dim = train_.dim();
-    facts_.feature_names = train_.feature_names;
-    match_columns(test_, facts_);
     if (!o_.evaluation.judge_data.empty())
-      originals_ = judge_originals(o_.evaluation.judge_data, test_options_, facts_, context_);
-    if (!o_.test.empty()) count_known();
+      originals_ = judge_originals(o_.evaluation.judge_data, test_options_, facts_, test_, context_);
+    if (!o_.test.empty()) tell_known();
     if (o_.evaluation.kernel.empty()) {
       o_.evaluation.kernel = o_.couple.options.kernel;
       o_.evaluation.kernel_option = "--kernel";
@@ -270,17 +307,10 @@ class Compare {
     sample_.options.precision = o_.train.options.precision;
   }
   // Samples of --test that are also trained on.
-  void count_known() {
-    const auto bytes = [](std::span<const float> row) {
-      return std::string_view(reinterpret_cast<const char*>(row.data()), row.size_bytes());
-    };
-    std::vector<std::size_t> all(test_.size());
-    std::iota(all.begin(), all.end(), std::size_t{0});
-    FloatMatrix scaled = take_rows(test_.samples.view(), all);
-    applied_.apply(scaled.view());
-    std::unordered_set<std::string_view> trained;
-    for (std::size_t i = 0; i < train_.size(); ++i) trained.insert(bytes(train_.samples.row(i)));
-    for (std::size_t i = 0; i < test_.size(); ++i) known_ += trained.contains(bytes(scaled.row(i))) ? 1 : 0;
+  void tell_known() {
+    Dataset scaled = select(test_, all_rows(test_.size()));
+    applied_.apply(scaled.samples.view());
+    known_ = count_known(scaled, train_);
     if (known_ == 0) return;
     log().warn("--test: {} of its {} samples are trained on, too, so the figures flatter", known_, test_.size());
     table_.add_note(fmt::format("{} of the {} samples measured are trained on, too, so the figures flatter.", known_,
@@ -303,9 +333,7 @@ class Compare {
     if (originals_) {
       fitted_to.originals = std::move(originals_);
     } else if (can_judge(train_, test_)) {
-      std::vector<std::size_t> all(train_.size());
-      std::iota(all.begin(), all.end(), std::size_t{0});
-      fitted_to.originals = select(train_, all);
+      fitted_to.originals = select(train_, all_rows(train_.size()));
       applied_.invert(fitted_to.originals->samples.view());
       fitted_to.originals->value_range = test_.value_range;
       fitted_to.originals->file_range.reset();
@@ -393,7 +421,8 @@ class Compare {
         data_key_ + config_with(command_, [](const CLI::Option& option) {
           return DataOptions::owns(option) || (CoupleArguments::owns(option) && option.get_name() != "--latent");
         });
-    const std::string key = fmt::format("{}\n{}\n", of, fmt::join(o_.laws, "\n"));
+    std::string key = of + "\n";
+    for (const std::string& law : o_.laws) key += law + content_key(law) + "\n";
     if ((!can_draw() || fs::exists(picture)) && content_of(folder / "key") == key) return;
     log().info("stage 1 on {} laws", o_.laws.size());
     make_run_folder(folder);
@@ -405,7 +434,7 @@ class Compare {
     Json told = Json::object();
     for (const std::string& law : o_.laws) {
       const fs::path file = folder / fmt::format("{}.cpfm", maps.size() + 1);
-      Coupling coupling = coupled_with(law, file, fmt::format("{}\n{}\n{}\n", of, law, device.name()));
+      Coupling coupling = coupled_with(law, file, fmt::format("{}\n{}{}\n{}\n", of, law, content_key(law), device.name()));
       coupling.plan.use(device);
       maps.push_back(take_rows(coupling.embed_all(train_, false, context_.seed).view(), rows));
       told[law] = Json::parse(to_json(coupling.summary));

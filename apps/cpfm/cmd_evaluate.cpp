@@ -6,7 +6,6 @@
 #include <optional>
 #include <utility>
 
-#include "base/log.hpp"
 #include "base/text.hpp"
 #include "checks.hpp"
 #include "cli.hpp"
@@ -21,15 +20,13 @@ namespace cpfm::app {
 namespace {
 
 // Before anything is measured.
-void check_molecule_judge(const std::string& judge, const DataOptions& options, const Dataset& data) {
+void check_judged_property(const Dataset& data) {
   if (data.properties.empty())
     throw Error("--judge", "of molecules it judges a property, and none is named", "--property NAME names it");
   const std::vector<float>& values = data.properties.front().values;
   if (std::equal(values.begin() + 1, values.end(), values.begin()))
     throw Error(data.source, fmt::format("{} is the same for all", printable(data.properties.front().name)),
                 "there is nothing to judge");
-  if (judge == options.source && options.part != "test")
-    log().warn("--judge: {} is what is measured, too, and the judge knows it; --part test keeps them apart", judge);
 }
 
 // The molecules a judge learns from.
@@ -37,20 +34,18 @@ struct MoleculeJudge {
   Dataset molecules;
   std::size_t rows_left_out = 0;
 };
-MoleculeJudge load_molecule_judge(const std::string& source, DataOptions options, const Context& context) {
-  // Of the same molecules it may see what is not evaluated.
-  const bool same = source == options.source;
-  options.part = same && options.part == "test" ? "train" : "all";
-  if (!same) options.read.limit.reset(), options.sample = 0;
-  options.source = source;
+MoleculeJudge load_molecule_judge(const std::string& source, const DataOptions& options, const Dataset& data,
+                                  const Context& context) {
+  DataOptions of_judge = judge_options(source, options);
   MoleculeJudge judge;
   try {
-    judge.molecules = options.load(context);
+    judge.molecules = of_judge.load(context);
   } catch (const Error& error) {
     throw Error("--judge, " + error.where(), error.problem(), error.remedy());
   }
-  judge.rows_left_out = options.rows_left_out();
+  judge.rows_left_out = of_judge.rows_left_out();
   check_judge_size(judge.molecules);
+  warn_of_known(source, options, data, judge.molecules);
   return judge;
 }
 
@@ -76,6 +71,7 @@ void add_evaluate_command(CLI::App& app, Context& context) {
   command->add_option("-o,--output", *output, "Also write the figures to this file")->option_text("FILE.json");
   sample->add_to(*command);
   command->callback([=, &context] {
+    arguments->check();
     if (!output->empty()) {
       check_extension("--output", *output, {".json"});
       check_writable("--output", *output);
@@ -95,8 +91,8 @@ void add_evaluate_command(CLI::App& app, Context& context) {
     if (coder && !data.molecules.empty()) {
       general.judge_data.clear();  // a judge of a property is another one
       if (!arguments->judge_data.empty()) {
-        check_molecule_judge(arguments->judge_data, *data_options, data);
-        judge = load_molecule_judge(arguments->judge_data, *data_options, context);
+        check_judged_property(data);
+        judge = load_molecule_judge(arguments->judge_data, *data_options, data, context);
         by_structure = coder->encode_by_structure(data, context.progress().get());
       }
     }

@@ -90,6 +90,7 @@ Settings settings_of(const Arguments& arguments, const CLI::App& app) {
     const auto is_option = [&](const char* other) { return option == std::string_view(other); };
     const bool is_refused = learns == "fit." && std::any_of(std::begin(kOfPictures), std::end(kOfPictures), is_option);
     for (const char* section : {"compare", "fit", "evaluate"}) {
+      if (is_option("--entropic-epsilon") && !settings.contains(section + std::string(".entropic"))) continue;
       if (is_refused || !settings.contains(std::string(section) + ".DATA")) continue;
       if (app.get_subcommand(section)->get_option_no_throw(option) == nullptr) continue;
       // Where a model is used, steps and batches are those of its solver, and a kernel that of GWOT.
@@ -182,11 +183,17 @@ void add_reproduce_command(CLI::App& app, Context& context) {
   command->add_flag("--quick", arguments->quick, "A small version: minutes on two cores, not the paper's figures");
   for (const char* option : kPassed) arguments->passed.emplace_back(option, "");
   for (auto& [option, value] : arguments->passed) {
-    const CLI::Option& of_compare = *app.get_subcommand("compare")->get_option(option);
-    if (of_compare.get_expected_max() == 0)
+    CLI::Option& of_compare = *app.get_subcommand("compare")->get_option(option);
+    if (of_compare.get_expected_max() == 0) {
       command->add_flag(option, value, of_compare.get_description());
-    else
-      command->add_option(option, value, of_compare.get_description())->option_text(of_compare.get_type_name());
+      continue;
+    }
+    CLI::Option* const mine =
+        command->add_option(option, value, of_compare.get_description())->option_text(of_compare.get_type_name());
+    try {  // what is wrong with a value is said before anything runs
+      for (int k = 0;; ++k) mine->check(*of_compare.get_validator(k));
+    } catch (const CLI::OptionNotFound&) {  // there are no more, which is told in no other way
+    }
   }
   command->callback([=, &app, &context] {
     const Settings settings = settings_of(*arguments, app);
@@ -235,7 +242,7 @@ void add_reproduce_command(CLI::App& app, Context& context) {
     evaluate.insert(evaluate.begin() + 1, (folder / "model.cpfm").string());
     evaluate.insert(evaluate.end(), {"--output", figures.string()});
     // Figures that are measured in another way from a version on have another number here.
-    constexpr int kMeasuredAs = 2;
+    constexpr int kMeasuredAs = 3;
     const std::string measure = fmt::format("{}{} {:016x} {}\n", of, kMeasuredAs,
                                             fingerprint(bytes_of(folder / "model.cpfm")), fmt::join(evaluate, " "));
     const Json known = Json::parse(content_of(figures), nullptr, false);

@@ -66,9 +66,11 @@ void set_aside(const fs::path& file, const std::string& why) {
 void CompareFolder::refuse_other_options(const std::string& method) const {
   if (!begun(method)) return;
   const std::string there = content_of(of(method) / "config.toml");
-  if (const Json saved = fit_of(method); saved["options"] == fit_key_ && saved["data"] != data_key_) {
-    throw Error("--output", fmt::format("{} was trained on other samples", printable(of(method).string(), 200)),
-                "give the same DATA and --test, without which a part of DATA is left out, or name another OUT");
+  if (const Json saved = fit_of(method); saved["options"] == fit_key_) {
+    if (saved["data"] == data_key_) return;
+    throw Error("--output", fmt::format("{} was made of other data", printable(of(method).string(), 200)),
+                "give the same DATA and --test, without which a part of DATA is left out, and the same files to options "
+                "that name some; or name another OUT");
   }
   if (there.empty() || there == fit_key_) return;
   throw Error("--output",

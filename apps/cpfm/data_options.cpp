@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <filesystem>
 #include <limits>
 
 #include "base/log.hpp"
@@ -108,6 +109,11 @@ void DataOptions::add_to(CLI::App& command, bool with_scale) {
       ->check(proper_fraction())
       ->capture_default_str()
       ->group(group);
+}
+
+bool DataOptions::is_source(const std::string& other) const {
+  std::error_code none;
+  return other == source || std::filesystem::equivalent(other, source, none);
 }
 
 bool DataOptions::owns(const CLI::Option& option) {

@@ -6,7 +6,8 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <numeric>
+#include <string_view>
+#include <unordered_set>
 
 #include "base/log.hpp"
 #include "base/take_rows.hpp"
@@ -110,10 +111,12 @@ struct Judge {
   Judge(Dataset originals, const Dataset& judged, ClassifierOptions options, Progress* progress)
       : data(std::move(originals)) {
     if (classes_of(judged).empty())
-      throw Error("--judge", fmt::format("{} has no labels", judged.source), "labels are what it judges");
+      throw Error("--judge", fmt::format("{} has no labels", judged.source),
+                  "labels are what it judges; --labels says where they are");
     const std::vector<std::string> learned = classes_of(data);
     if (learned.empty())
-      throw Error("--judge", fmt::format("{} has no labels", data.source), "labels are what it learns");
+      throw Error("--judge", fmt::format("{} has no labels", data.source),
+                  "labels are what it learns; --labels says where they are");
     if (learned.size() == 1)
       throw Error("--judge", fmt::format("{} has samples of one class, {}", data.source, printable(learned[0])),
                   "a judge learns to tell two or more apart");
@@ -193,6 +196,12 @@ void EvaluationArguments::add_to(CLI::App& command, const char* kernel_option, c
       ->option_text("SPEC");
 }
 
+void EvaluationArguments::check() const {
+  // A default asks for nothing, wherever it was written down.
+  if (!entropic && entropic_epsilon != EvaluationArguments{}.entropic_epsilon)
+    throw Error("--entropic-epsilon", "means nothing without --entropic", "give both, or neither");
+}
+
 // What one run measures: some of the samples, or all, with all that belongs to them. It stays where it is: the kernel
 // borrows its samples.
 struct Part {
@@ -239,9 +248,7 @@ struct Evaluation::Impl {
     if (o.features == "classifier" && !judged)
       throw Error("--features", "there is no classifier", "--judge DATA names what to train one on");
     // Likeness and neighbours are those that the methods were shown.
-    std::vector<std::size_t> every(data.size());
-    std::iota(every.begin(), every.end(), std::size_t{0});
-    all.shown = select(data, every);
+    all.shown = select(data, all_rows(data.size()));
     fitted_to.scale.apply(all.shown.samples.view());
     try {
       all.kernel = make_kernel(o.kernel.empty() ? default_kernel(all.shown) : o.kernel, all.shown, progress.get());
@@ -256,7 +263,7 @@ struct Evaluation::Impl {
     if (judged) {
       if (!fitted_to.keep_judge.empty()) make_run_folder(fitted_to.keep_judge.parent_path());
       judge.emplace(fitted_to.originals ? std::move(*fitted_to.originals)
-                                        : judge_originals(o.judge_data, data_options, facts, context),
+                                        : judge_originals(o.judge_data, data_options, facts, data, context),
                     data,
                     ClassifierOptions{.seed = context.seed, .device = sample.device, .keep = fitted_to.keep_judge},
                     progress.get());
@@ -337,16 +344,39 @@ Evaluation::Evaluation(const Dataset& data, const ModelFacts& facts, const Evalu
                        FittedTo fitted_to)
     : impl_(std::make_unique<Impl>(data, facts, arguments, data_options, sample, context, std::move(fitted_to))) {}
 Evaluation::~Evaluation() = default;
-Dataset judge_originals(const std::string& source, DataOptions options, const ModelFacts& facts,
-                        const Context& context) {
-  const bool same = source == options.source;
-  if (same && options.part != "test")
-    log().warn("--judge: {} is what is measured, too, and the judge knows it; --part test keeps them apart", source);
-  options.part = options.part == "test" && same ? "train" : "all";
+std::size_t count_known(const Dataset& data, const Dataset& learned) {
+  const bool molecules = !data.molecules.empty() && !learned.molecules.empty();
+  const auto bytes = [&](const Dataset& of, std::size_t i) {
+    if (molecules) return std::string_view(of.molecules[i]);
+    const std::span<const float> row = of.samples.row(i);
+    return std::string_view(reinterpret_cast<const char*>(row.data()), row.size_bytes());
+  };
+  std::unordered_set<std::string_view> known;
+  for (std::size_t i = 0; i < learned.size(); ++i) known.insert(bytes(learned, i));
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < data.size(); ++i) count += known.contains(bytes(data, i)) ? 1 : 0;
+  return count;
+}
+DataOptions judge_options(const std::string& source, DataOptions options) {
+  const bool same = options.is_source(source);
+  options.part = same && options.part == "test" ? "train" : "all";
   options.source = source;
   if (!same) options.read.limit.reset(), options.sample = 0;
-  Dataset originals = options.load(context);
+  return options;
+}
+void warn_of_known(const std::string& source, const DataOptions& options, const Dataset& data,
+                   const Dataset& originals) {
+  const bool same = options.is_source(source);
+  if (same && options.part == "test") return;  // kept apart
+  if (const std::size_t known = count_known(data, originals); known > 0)
+    log().warn("--judge: {} has {} of the {} samples that are measured, and the judge knows them{}", source, known,
+               data.size(), same ? "; 'cpfm evaluate --part test' keeps them apart" : "");
+}
+Dataset judge_originals(const std::string& source, const DataOptions& options, const ModelFacts& facts,
+                        const Dataset& data, const Context& context) {
+  Dataset originals = judge_options(source, options).load(context);
   match_columns(originals, facts);
+  warn_of_known(source, options, data, originals);
   return originals;
 }
 bool can_judge(const Dataset& originals, const Dataset& data) {
@@ -389,7 +419,7 @@ Json Evaluation::Impl::measure(FlowModel& model) {
 
   Figures figures;
   Json gaussian;
-  double gwot_random = 0;
+  std::vector<double> shuffled;  // GWOT of shuffled places
   std::size_t label_neighbours = 0;
   bool no_entropic = false, no_gwot = false;
   for (std::size_t r = 0; r < o.runs; ++r) {
@@ -443,7 +473,7 @@ Json Evaluation::Impl::measure(FlowModel& model) {
     }
     figures.add("gwot", gwot);
     if (of_shuffled > 0) figures.add("gwot_share", gwot / of_shuffled);
-    if (r == 0) gwot_random = of_shuffled;
+    shuffled.push_back(of_shuffled);
     if (can_rank(part)) {
       const FloatMatrix y_rows = take_rows(y.view(), part.rows);
       figures.add("trustworthiness", trustworthiness(part.x_rows.view(), y_rows.view(), o.neighbours));
@@ -487,7 +517,7 @@ Json Evaluation::Impl::measure(FlowModel& model) {
     figures.tell(result, "w2_divergence", besides(floor.divergence, floor.divergence_sd));
   }
   if (!no_gwot) {
-    figures.tell(result, "gwot", {{"kernel", all.kernel->expression()}, {"random", gwot_random}});
+    figures.tell(result, "gwot", {{"kernel", all.kernel->expression()}, {"random", repeated(shuffled).mean}});
     figures.tell(result, "gwot_share");
   }
   figures.tell(result, "trustworthiness", {{"k", o.neighbours}, {"n", ranked()}});

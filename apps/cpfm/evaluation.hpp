@@ -23,6 +23,8 @@ struct EvaluationArguments {
 
   std::string kernel_option = "--kernel";  // where `kernel` comes from, for messages
 
+  // Throws where an option is given that means nothing without another.
+  void check() const;
   // `kernel_option` is --kernel, but where that of the command is another kernel.
   void add_to(CLI::App& command, const char* kernel_option, const char* kernel_text);
 };
@@ -52,9 +54,16 @@ class Evaluation {
   std::unique_ptr<Impl> impl_;
 };
 
-// What --judge names, with the columns of the models: of a test part the rest of the same samples, of other data all.
-Dataset judge_originals(const std::string& source, DataOptions options, const ModelFacts& facts,
-                        const Context& context);
+// What --judge names, with the columns of the models. Warns where it has some of `data`, which are measured.
+Dataset judge_originals(const std::string& source, const DataOptions& options, const ModelFacts& facts,
+                        const Dataset& data, const Context& context);
+// How to read what a judge learns from: of a test part the rest of the same samples, of other data all.
+DataOptions judge_options(const std::string& source, DataOptions options);
+// Where a judge learns what it is to judge. `options` are those of `data`.
+void warn_of_known(const std::string& source, const DataOptions& options, const Dataset& data,
+                   const Dataset& originals);
+// How many of the samples, or molecules, are among those learned.
+std::size_t count_known(const Dataset& data, const Dataset& learned);
 
 // Whether `originals` can teach a judge of classes of `data`: they have samples of two classes, and one of the data's.
 bool can_judge(const Dataset& originals, const Dataset& data);

@@ -244,10 +244,12 @@ void require_same_coupling(const fs::path& folder, const Coupling& coupling) {
 }
 
 void make_run_folder(const fs::path& folder) {
-  std::error_code ignored;
-  fs::create_directories(folder, ignored);
+  std::error_code failed, ignored;
+  fs::create_directories(folder, failed);
   if (!fs::is_directory(folder, ignored))
-    throw Error("--output", fmt::format("{} is not a folder that could be made", printable(folder.string(), 200)),
+    throw Error("--output",
+                fmt::format("{} is not a folder that could be made{}", printable(folder.string(), 200),
+                            failed ? ": " + failed.message() : ""),
                 "name a folder for the run");
   if (access(folder.c_str(), W_OK | X_OK) != 0)
     throw Error("--output", fmt::format("{} cannot be written to", printable(folder.string(), 200)),

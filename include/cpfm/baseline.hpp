@@ -61,8 +61,8 @@ class KernelPca {
 
 // As a model that the commands take: `facts` say how the data was scaled before it was fitted, its shape and names.
 void save_kernel_pca_model(const std::filesystem::path& file, const KernelPca& pca, ModelFacts facts);
+// Whether a model is one of these. Both throw cpfm::Error that says what is wrong with the file.
 bool is_kernel_pca(const std::filesystem::path& file);
-// Throws cpfm::Error that says what is wrong with the file.
 std::unique_ptr<FlowModel> load_kernel_pca_model(const std::filesystem::path& file);
 
 enum class TsneMethod {

@@ -6,6 +6,7 @@
 #include "cpfm/baseline.hpp"
 #include "cpfm/error.hpp"
 #include "cpfm/model.hpp"
+#include "model/open_tensors.hpp"
 #include "model/options_json.hpp"
 
 namespace cpfm {
@@ -67,13 +68,9 @@ void save_kernel_pca_model(const std::filesystem::path& file, const KernelPca& p
 }
 
 bool is_kernel_pca(const std::filesystem::path& file) {
-  try {
-    const TensorFile opened = TensorFile::open(file);
-    const auto kind = opened.metadata().find("cpfm.kind");
-    return kind != opened.metadata().end() && kind->second == "kpca";
-  } catch (const Error&) {
-    return false;
-  }
+  const TensorFile opened = open_tensors(file);
+  const auto kind = opened.metadata().find("cpfm.kind");
+  return kind != opened.metadata().end() && kind->second == "kpca";
 }
 
 std::unique_ptr<FlowModel> load_kernel_pca_model(const std::filesystem::path& file) {

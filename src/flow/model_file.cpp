@@ -2,12 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <array>
-#include <fstream>
-
 #include "cpfm/error.hpp"
 #include "cpfm/model.hpp"
 #include "flow/tensor_bytes.hpp"
+#include "model/open_tensors.hpp"
 #include "model/options_json.hpp"
 
 namespace cpfm {
@@ -23,21 +21,6 @@ void load_tensor(const TensorFile& file, const std::string& name, torch::Tensor 
   to.copy_(from_tensor_view(from));
   if (!torch::isfinite(to).all().item<bool>())
     throw Error(fmt::format("tensor '{}'", name), "holds numbers that are not finite", "the file is damaged");
-}
-
-// A file of another kind is not a damaged one: a tensor file has the brace of its header behind 8 bytes of length.
-TensorFile open_tensors(const std::filesystem::path& path) {
-  try {
-    return TensorFile::open(path);
-  } catch (const Error&) {
-    std::error_code ignored;
-    if (!std::filesystem::is_regular_file(path, ignored)) throw;
-    std::ifstream in(path, std::ios::binary);
-    std::array<char, 9> start{};
-    if (!in) throw;
-    if (in.read(start.data(), start.size()) && start.back() == '{') throw;
-    throw Error(path.string(), "is not a cpfm model", "make one with 'cpfm fit' or 'cpfm train'");
-  }
 }
 
 }  // namespace

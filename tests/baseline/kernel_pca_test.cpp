@@ -304,5 +304,24 @@ TEST(KernelPca, RefusesDamagedFiles) {
   EXPECT_NO_THROW(KernelPca::load(dir / "pca"));
 }
 
+// Damage is told as such, and not taken for another method's model.
+TEST(KernelPca, IsToldFromOtherModels) {
+  const TempDir dir;
+  const FloatMatrix x = plane_points(20, 3, 1, 10);
+  ModelFacts facts;
+  save_kernel_pca_model(dir / "pca", KernelPca::fit(x.view()), facts);
+  EXPECT_TRUE(is_kernel_pca(dir / "pca"));
+  std::string bytes = read_bytes(dir / "pca");
+  bytes[bytes.size() - 5] ^= 1;
+  write_bytes(dir / "bad", bytes);
+  EXPECT_THROW(is_kernel_pca(dir / "bad"), DamagedFile);
+  TensorFileWriter other;
+  other.set_metadata("cpfm.kind", "model");
+  other.save(dir / "other");
+  EXPECT_FALSE(is_kernel_pca(dir / "other"));
+  write_bytes(dir / "text", "a,b,c\n1,2,3\n");
+  EXPECT_CONTAINS(error_of([&] { is_kernel_pca(dir / "text"); }), "is not a cpfm model");
+}
+
 }  // namespace
 }  // namespace cpfm

@@ -1,13 +1,10 @@
+// cpfm compare: its table, what it measures, and what it refuses.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <signal.h>
 
 #include <algorithm>
-#include <chrono>
-#include <cmath>
-#include <thread>
 
-#include "cpfm/model.hpp"
+#include "compare_words.hpp"
 #include "support/program.hpp"
 
 #if !CPFM_SANITIZED
@@ -15,53 +12,6 @@ namespace cpfm::test {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::vector<std::string> compare_words(const std::string& out, const std::vector<std::string>& more,
-                                       const std::string& steps = "4") {
-  std::vector<std::string> words{"compare", "digits",  "--limit", "200",       "-o",   out,        "--steps",
-                                 steps,     "--batch", "16",      "--epsilon", "0.02", "--starts", "1",
-                                 "--runs",  "2",       "--json",  "--threads", "1",    "--device", "cpu"};
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
-
-// Three features and a class of three.
-void write_table(const fs::path& file, int rows, double shift) {
-  std::string text = "a,b,c,kind\n";
-  for (int i = 0; i < rows; ++i)
-    text += fmt::format("{},{},{},{}\n", i % 3 + shift * (i % 7), std::sin(i), std::cos(1.7 * i), "xyz"[i % 3]);
-  write_bytes(file, text);
-}
-std::vector<std::string> table_words(const TempDir& dir, const std::string& out, const std::vector<std::string>& more) {
-  std::vector<std::string> words{"compare",
-                                 (dir / "t.csv").string(),
-                                 "--labels",
-                                 "kind",
-                                 "-o",
-                                 (dir / out).string(),
-                                 "--methods",
-                                 "kpca",
-                                 "--runs",
-                                 "1",
-                                 "--standardize",
-                                 "zscore",
-                                 "--threads",
-                                 "1",
-                                 "--quiet",
-                                 "--json"};
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
-
-// A tensor file as a version to come may write it.
-void make_newer(const fs::path& file) {
-  std::string bytes = read_bytes(file);
-  const std::string version = "\"cpfm.format_version\":\"1\"";
-  const std::size_t at = bytes.find(version);
-  ASSERT_NE(at, std::string::npos);
-  bytes[at + version.size() - 2] = '9';
-  write_bytes(file, bytes);
-}
 
 TEST(Compare, MakesOneTableAndDoesNothingTwice) {
   const TempDir dir;
@@ -93,7 +43,12 @@ TEST(Compare, MakesOneTableAndDoesNothingTwice) {
   EXPECT_CONTAINS(markdown, "**");
   EXPECT_CONTAINS(markdown, "± of one such pair");
   EXPECT_CONTAINS(markdown, "is right on");
-  EXPECT_CONTAINS(read_bytes(dir / "c/table.csv"), "kpca,mse,");
+  const std::string csv = read_bytes(dir / "c/table.csv");
+  EXPECT_CONTAINS(csv, "method,figure,mean,sd,runs,n,epsilon,floor,floor_sd\n");
+  EXPECT_CONTAINS(csv, "kpca,mse,");
+  const auto distance = table["methods"]["kpca"]["w2_gaussian"];
+  EXPECT_CONTAINS(csv, fmt::format("kpca,w2_gaussian,{},{},2,40,0,{},{}\n", distance["mean"].dump(),
+                                   distance["sd"].dump(), distance["floor"].dump(), distance["floor_sd"].dump()));
 
   // Again, in other words that change nothing, and with one method more: what is there stays as it is.
   const auto written = fs::last_write_time(dir / "c/vae/model.cpfm");
@@ -159,20 +114,6 @@ TEST(Compare, MakesOneTableAndDoesNothingTwice) {
   EXPECT_EQ(used.exit_code, 0) << used.err;
 }
 
-TEST(Compare, KnowsDataByWhatItHolds) {
-  const TempDir dir;
-  write_table(dir / "t.csv", 90, 0.1);
-  const Outcome first = run_cpfm(table_words(dir, "c", {}));
-  ASSERT_EQ(first.exit_code, 0) << first.err;
-  // The judge has not seen what it judges: of three values in the plane, some are not to be told.
-  EXPECT_TRUE(first.json()["methods"]["kpca"].contains("label_kept"));
-  write_table(dir / "t.csv", 90, 0.3);
-  const Outcome other = run_cpfm(table_words(dir, "c", {}));
-  EXPECT_EQ(other.exit_code, 1);
-  EXPECT_CONTAINS(other.err, "c/kpca was trained on other samples");
-  EXPECT_EQ(run_cpfm(table_words(dir, "d", {})).exit_code, 0);
-}
-
 TEST(Compare, TellsNoStandardDeviationOfASingleRun) {
   const TempDir dir;
   write_table(dir / "t.csv", 90, 0.1);
@@ -200,6 +141,17 @@ TEST(Compare, MeasuresOnAllOfOtherTestData) {
   EXPECT_EQ(outcome.err, "");
 }
 
+TEST(Compare, NamesTheColumnsThatOtherTestDataLack) {
+  const TempDir dir;
+  write_table(dir / "t.csv", 90, 0.1);
+  std::string text = "a,b,kind\n";
+  for (int i = 0; i < 30; ++i) text += fmt::format("{},{},{}\n", i, 2 * i, "xyz"[i % 3]);
+  write_bytes(dir / "u.csv", text);
+  const Outcome outcome = run_cpfm(table_words(dir, "c", {"--test", (dir / "u.csv").string()}));
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_CONTAINS(outcome.err, "missing: c");
+}
+
 TEST(Compare, TellsWhereWhatIsMeasuredIsTrainedOn) {
   const TempDir dir;
   write_table(dir / "t.csv", 90, 0.1);
@@ -214,17 +166,6 @@ TEST(Compare, TellsWhereWhatIsMeasuredIsTrainedOn) {
     EXPECT_CONTAINS(read_bytes(dir / "c" / file), "90 of the 90 samples measured are trained on, too");
   EXPECT_EQ(read_bytes(dir / "c/report.html").find("no method has seen"), std::string::npos);
   EXPECT_CONTAINS(read_bytes(dir / "c/table.json"), "\"test_trained_on\": 90");
-}
-
-TEST(Compare, OptionsThatWereRefusedLeaveNothingInTheWay) {
-  const TempDir dir;
-  const std::string out = (dir / "c").string();
-  const Outcome refused = run_cpfm(compare_words(out, {"--methods", "kpca", "--train-limit", "2", "--quiet"}));
-  EXPECT_EQ(refused.exit_code, 1);
-  const Outcome mended = run_cpfm(compare_words(out, {"--methods", " kpca", "--quiet"}));
-  EXPECT_EQ(mended.exit_code, 0) << mended.err;
-  EXPECT_CONTAINS(run_cpfm(compare_words(out, {"--methods", "kpca", "--train-limit", "1"})).err,
-                  "--train-limit: leaves one sample to train on");
 }
 
 TEST(Compare, TellsAPropertyByItsNeighboursOnTheMap) {
@@ -296,52 +237,6 @@ TEST(Compare, WhatIsAskedForWronglyIsNoFailureOfAMethod) {
   EXPECT_FALSE(fs::exists(dir / "c/kpca"));
 }
 
-TEST(Compare, MeasuresAgainWhereTheJudgeLearnedFromOtherData) {
-  const TempDir dir;
-  write_table(dir / "t.csv", 90, 0.1);
-  write_table(dir / "j.csv", 60, 0.1);
-  const std::vector<std::string> words = table_words(dir, "c", {"--judge", (dir / "j.csv").string()});
-  ASSERT_EQ(run_cpfm(words).exit_code, 0);
-  const auto first = fs::last_write_time(dir / "c/kpca/evaluation.json");
-  ASSERT_EQ(run_cpfm(words).exit_code, 0);
-  EXPECT_EQ(fs::last_write_time(dir / "c/kpca/evaluation.json"), first);
-  write_table(dir / "j.csv", 50, 0.1);
-  ASSERT_EQ(run_cpfm(words).exit_code, 0);
-  EXPECT_NE(fs::last_write_time(dir / "c/kpca/evaluation.json"), first);
-}
-
-// Labels lie in a file of their own, and what is named is a folder.
-TEST(Compare, MeasuresAgainWhereTheLabelsOfTheJudgeAreOthers) {
-  const TempDir dir;
-  const auto write_digits = [&](const std::string& folder, unsigned classes) {
-    std::string pictures, labels;
-    for (unsigned i = 0; i < 60; ++i) {
-      for (unsigned k = 0; k < 64; ++k) pictures += static_cast<char>(i % 2 == k / 32 ? 200 + i : k + i);
-      labels += static_cast<char>(i % classes);
-    }
-    fs::create_directories(dir / folder);
-    write_bytes(dir / folder / "train-images-idx3-ubyte", idx({60, 8, 8}, pictures));
-    write_bytes(dir / folder / "train-labels-idx1-ubyte", idx({60}, labels));
-  };
-  write_digits("d", 2);
-  write_digits("j", 2);
-  const std::string data = (dir / "d").string(), judge = (dir / "j").string(), out = (dir / "c").string();
-  const std::vector<std::string> words{"compare", data,     "--judge", judge,       "-o", out,       "--methods",
-                                       "kpca",    "--runs", "1",       "--threads", "1",  "--quiet", "--json"};
-  const Outcome first = run_cpfm(words);
-  ASSERT_EQ(first.exit_code, 0) << first.err;
-  const auto written = fs::last_write_time(dir / "c/kpca/evaluation.json");
-  ASSERT_EQ(run_cpfm(words).json(), first.json());
-  EXPECT_EQ(fs::last_write_time(dir / "c/kpca/evaluation.json"), written);
-  write_digits("j", 3);
-  const Outcome other = run_cpfm(words);
-  ASSERT_EQ(other.exit_code, 0) << other.err;
-  const auto accuracy = [](const Outcome& of) {
-    return of.json()["methods"]["kpca"]["label_kept_1nn"]["judge_accuracy"].get<double>();
-  };
-  EXPECT_NE(accuracy(other), accuracy(first));
-}
-
 TEST(Compare, LeavesOutAGwotThatSaysNothing) {
   const TempDir dir;
   write_table(dir / "t.csv", 90, 0.1);
@@ -367,30 +262,6 @@ TEST(Compare, TellsWhatTooFewSamplesLeaveOut) {
   EXPECT_FALSE(outcome.json()["methods"]["kpca"].contains("trustworthiness"));
 }
 
-TEST(Compare, GoesOnAfterAnInterrupt) {
-  const TempDir dir;
-  const std::string out = (dir / "c").string();
-  const std::vector<std::string> words = compare_words(out, {"--methods", "kpca,vae", "--quiet"}, "500");
-  RunOptions options;
-  options.while_running = [&](pid_t child) {
-    for (int k = 0; k < 600 && !fs::exists(dir / "c/vae/metrics.jsonl"); ++k)
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    std::this_thread::sleep_for(std::chrono::milliseconds(500));
-    kill(child, SIGINT);
-  };
-  const Outcome stopped = run_cpfm(words, options);
-  EXPECT_EQ(stopped.exit_code, 130) << stopped.err;
-  EXPECT_CONTAINS(stopped.err, "the same command goes on");
-  ASSERT_TRUE(fs::exists(dir / "c/kpca/evaluation.json"));
-  ASSERT_TRUE(fs::exists(dir / "c/vae/checkpoint.cpfm"));
-  EXPECT_FALSE(fs::exists(dir / "c/vae/model.cpfm"));
-  const auto measured = fs::last_write_time(dir / "c/kpca/evaluation.json");
-  const Outcome ended = run_cpfm(words);
-  ASSERT_EQ(ended.exit_code, 0) << ended.err;
-  EXPECT_EQ(ended.json()["methods"].size(), 2u);
-  EXPECT_EQ(fs::last_write_time(dir / "c/kpca/evaluation.json"), measured);
-}
-
 TEST(Compare, SaysWhatDoesNotFit) {
   const TempDir dir;
   const std::string out = (dir / "c").string();
@@ -414,6 +285,8 @@ TEST(Compare, SaysWhatDoesNotFit) {
   refuse({"--entropic", "--entropic-epsilon", "0"}, "--entropic-epsilon");
   refuse({"--latent", "sphere"}, "--latent: sphere has 3 dimensions");
   refuse({"--methods", "cpfm,tsne"}, "--methods: t-SNE makes no model");
+  refuse({"--methods", "vae,kpca", "--coverage"}, "--coverage: means nothing for vae,kpca");
+  refuse({"--entropic-epsilon", "0.1"}, "--entropic-epsilon: means nothing without --entropic");
   write_bytes(dir / "t.csv", "a,b,c\n1,2,3\n4,5,6\n7,8,9\n2,4,1\n");
   refuse({"--test", (dir / "t.csv").string()}, "--test: ");
   const Outcome unknown = run_cpfm({"reproduce", "imagenet"});
@@ -498,65 +371,7 @@ TEST(Compare, TellsHowManySamplesAreJudged) {
   EXPECT_CONTAINS(read_bytes(dir / "c/table.md"), "20 of 30 samples are of classes that it has learned");
   const Outcome without = run_cpfm(table_words(dir, "c", {}));
   EXPECT_EQ(without.exit_code, 1);
-  EXPECT_CONTAINS(without.err, "was trained on other samples; give the same DATA and --test");
-}
-
-TEST(Compare, MakesADamagedModelAgain) {
-  const TempDir dir;
-  write_table(dir / "t.csv", 90, 0.1);
-  ASSERT_EQ(run_cpfm(table_words(dir, "c", {})).exit_code, 0);
-  const std::string whole = read_bytes(dir / "c/kpca/model.cpfm");
-  write_bytes(dir / "c/kpca/model.cpfm", whole.substr(0, 100));
-  auto words = table_words(dir, "c", {});
-  std::erase(words, "--quiet");
-  const Outcome again = run_cpfm(words);
-  EXPECT_EQ(again.exit_code, 0) << again.err;
-  EXPECT_CONTAINS(again.err, "kpca/model.cpfm: the header has");
-  EXPECT_CONTAINS(again.err, "it is kept as model.cpfm.unreadable");
-  EXPECT_EQ(read_bytes(dir / "c/kpca/model.cpfm"), whole);
-  EXPECT_EQ(read_bytes(dir / "c/kpca/model.cpfm.unreadable"), whole.substr(0, 100));
-  // One that is damaged after that takes no other's place.
-  write_bytes(dir / "c/kpca/model.cpfm", whole.substr(0, 200));
-  EXPECT_CONTAINS(run_cpfm(words).err, "it is kept as model.cpfm.unreadable2");
-  EXPECT_EQ(read_bytes(dir / "c/kpca/model.cpfm.unreadable"), whole.substr(0, 100));
-  EXPECT_EQ(read_bytes(dir / "c/kpca/model.cpfm.unreadable2"), whole.substr(0, 200));
-}
-
-// It is whole, for a program that knows it.
-TEST(Compare, LeavesAModelOfANewerVersionAlone) {
-  const TempDir dir;
-  write_table(dir / "t.csv", 90, 0.1);
-  ASSERT_EQ(run_cpfm(table_words(dir, "c", {})).exit_code, 0);
-  const fs::path model = dir / "c/kpca/model.cpfm";
-  make_newer(model);
-  const std::string newer = read_bytes(model);
-  const Outcome outcome = run_cpfm(table_words(dir, "c", {}));
-  EXPECT_EQ(outcome.exit_code, 1);
-  EXPECT_CONTAINS(outcome.err, "has format version 9");
-  EXPECT_CONTAINS(outcome.err, "update cpfm");
-  EXPECT_TRUE(read_bytes(model) == newer);
-}
-
-// It is needed for the report and the picture of the laws alone, once there is a model.
-TEST(Compare, ADamagedCouplingCostsNoMeasurement) {
-  const TempDir dir;
-  write_table(dir / "t.csv", 90, 0.1);
-  auto words = table_words(dir, "c", {"--steps", "3", "--law", "gaussian", "--law", "square"});
-  std::replace(words.begin(), words.end(), std::string("kpca"), std::string("cpfm"));
-  std::erase(words, "--quiet");
-  const Outcome first = run_cpfm(words);
-  ASSERT_EQ(first.exit_code, 0) << first.err;
-  const auto trained = fs::last_write_time(dir / "c/cpfm/model.cpfm");
-  for (const char* file : {"c/cpfm/coupling.cpfm", "c/laws/1.cpfm", "c/laws/2.cpfm"})
-    write_bytes(dir / file, read_bytes(dir / file).substr(0, 200));
-  fs::remove(dir / "c/laws/key");
-  fs::remove(dir / "c/cpfm/evaluation.json");
-  const Outcome again = run_cpfm(words);
-  EXPECT_EQ(again.exit_code, 0) << again.err;
-  EXPECT_CONTAINS(again.err, "it is kept as coupling.cpfm.unreadable");
-  EXPECT_EQ(again.json()["methods"], first.json()["methods"]);
-  EXPECT_EQ(fs::last_write_time(dir / "c/cpfm/model.cpfm"), trained);
-  for (const char* file : {"c/laws/1.cpfm", "c/laws/2.cpfm"}) EXPECT_NO_THROW(TensorFile::open(dir / file)) << file;
+  EXPECT_CONTAINS(without.err, "was made of other data; give the same DATA and --test");
 }
 
 TEST(Compare, OneCallOfTheNetworkIsEnoughWhereNoFlowIsSolved) {
@@ -569,132 +384,13 @@ TEST(Compare, OneCallOfTheNetworkIsEnoughWhereNoFlowIsSolved) {
   EXPECT_EQ(outcome.json()["methods"].size(), 3u);
 }
 
-// One byte of a trained one: its checkpoint goes on, and where that is damaged too, or gone, it is trained anew.
-TEST(Compare, MakesADamagedModelOfATrainedMethodAgain) {
+TEST(Compare, TheTableSaysWhyThereIsNoPictureOfTheLaws) {
   const TempDir dir;
   write_table(dir / "t.csv", 90, 0.1);
-  auto words = table_words(dir, "c", {"--steps", "3"});
-  std::replace(words.begin(), words.end(), std::string("kpca"), std::string("vae"));
-  std::erase(words, "--quiet");
-  ASSERT_EQ(run_cpfm(words).exit_code, 0);
-  const fs::path model = dir / "c/vae/model.cpfm";
-  const std::string whole = read_bytes(model);
-  const fs::path checkpoint = dir / "c/vae/checkpoint.cpfm";
-  const auto damage = [](const fs::path& file) {
-    std::string bytes = read_bytes(file);
-    bytes[bytes.size() / 2] ^= 1;
-    write_bytes(file, bytes);
-  };
-  for (const char* with : {"a checkpoint", "a damaged one", "none"}) {
-    damage(model);
-    if (std::string_view(with) == "a damaged one") damage(checkpoint);
-    if (std::string_view(with) == "none") fs::remove(checkpoint);
-    const Outcome again = run_cpfm(words);
-    EXPECT_EQ(again.exit_code, 0) << again.err;
-    EXPECT_CONTAINS(again.err, "vae/model.cpfm: its bytes are not those that were written");
-    EXPECT_EQ(again.err.find("checkpoint.cpfm.unreadable") != std::string::npos,
-              std::string_view(with) == "a damaged one");
-    EXPECT_TRUE(read_bytes(model) == whole) << with;
-  }
-}
-
-// An interrupt between the model and its report.
-TEST(Compare, FinishesWhatHasItsModelAlready) {
-  const TempDir dir;
-  write_table(dir / "t.csv", 90, 0.1);
-  auto words = table_words(dir, "c", {"--steps", "3"});
-  std::replace(words.begin(), words.end(), std::string("kpca"), std::string("vae,kpca"));
-  std::erase(words, "--quiet");
-  const Outcome first = run_cpfm(words);
-  ASSERT_EQ(first.exit_code, 0) << first.err;
-  for (const std::string method : {"vae", "kpca"}) {
-    const fs::path folder = dir / "c" / method;
-    const std::string whole = read_bytes(folder / "model.cpfm");
-    fs::remove(folder / "fitted.json");
-    fs::remove(folder / "report.html");
-    const Outcome again = run_cpfm(words);
-    ASSERT_EQ(again.exit_code, 0) << again.err;
-    EXPECT_EQ(again.err.find("kept as"), std::string::npos) << again.err;
-    EXPECT_FALSE(fs::exists(folder / "model.cpfm.unreadable")) << method;
-    EXPECT_TRUE(fs::exists(folder / "report.html")) << method;
-    EXPECT_TRUE(read_bytes(folder / "model.cpfm") == whole) << method;
-    EXPECT_EQ(again.json()["methods"], first.json()["methods"]);
-  }
-  // Without its checkpoint it is trained anew, and the old one is kept.
-  for (const char* file : {"fitted.json", "checkpoint.cpfm"}) fs::remove(dir / "c/vae" / file);
-  const Outcome anew = run_cpfm(words);
-  ASSERT_EQ(anew.exit_code, 0) << anew.err;
-  EXPECT_CONTAINS(anew.err, "vae has a model, and no checkpoint that tells how it was trained");
-  EXPECT_TRUE(fs::exists(dir / "c/vae/model.cpfm.unreadable"));
-  EXPECT_EQ(anew.json()["methods"], first.json()["methods"]);
-}
-
-TEST(Compare, AReportThatFailedIsWrittenTheNextTime) {
-  const TempDir dir;
-  write_table(dir / "t.csv", 90, 0.1);
-  auto words = table_words(dir, "c", {"--steps", "3"});
-  std::replace(words.begin(), words.end(), std::string("kpca"), std::string("vae"));
-  const Outcome first = run_cpfm(words);
-  ASSERT_EQ(first.exit_code, 0) << first.err;
-  const fs::path model = dir / "c/vae/model.cpfm", report = dir / "c/vae/report.html";
-  write_bytes(model, read_bytes(model).substr(0, 100));
-  fs::remove(report);
-  fs::create_directories(report / "in the way");
-  EXPECT_EQ(run_cpfm(words).exit_code, 1);
-  fs::remove_all(report);
-  const Outcome again = run_cpfm(words);
-  ASSERT_EQ(again.exit_code, 0) << again.err;
-  EXPECT_TRUE(fs::is_regular_file(report));
-  EXPECT_EQ(again.json(), first.json());
-}
-
-TEST(Compare, AFileThatIsNoCouplingIsMadeAgain) {
-  const TempDir dir;
-  write_table(dir / "t.csv", 90, 0.1);
-  auto words = table_words(dir, "c", {"--steps", "3"});
-  std::replace(words.begin(), words.end(), std::string("kpca"), std::string("cpfm"));
-  const Outcome first = run_cpfm(words);
-  ASSERT_EQ(first.exit_code, 0) << first.err;
-  const fs::path folder = dir / "c/cpfm";
-  fs::rename(folder / "model.cpfm", folder / "coupling.cpfm");
-  for (const char* file : {"fitted.json", "checkpoint.cpfm"}) fs::remove(folder / file);
-  const Outcome again = run_cpfm(words);
-  ASSERT_EQ(again.exit_code, 0) << again.err;
-  EXPECT_TRUE(fs::exists(folder / "coupling.cpfm.unreadable"));
-  EXPECT_EQ(again.json(), first.json());
-}
-
-TEST(Compare, LeavesAJudgeOfANewerVersionAlone) {
-  const TempDir dir;
-  write_table(dir / "t.csv", 90, 0.1);
-  ASSERT_EQ(run_cpfm(table_words(dir, "c", {})).exit_code, 0);
-  make_newer(dir / "c/judge.cpfm");
-  const std::string newer = read_bytes(dir / "c/judge.cpfm");
-  const Outcome outcome = run_cpfm(table_words(dir, "c", {"--neighbours", "5"}));
+  const Outcome outcome = run_cpfm(table_words(dir, "c", {"--law", "square", "--latent-weights", "none"}));
   EXPECT_EQ(outcome.exit_code, 1);
-  EXPECT_CONTAINS(outcome.err, "judge.cpfm: has format version 9");
-  EXPECT_TRUE(read_bytes(dir / "c/judge.cpfm") == newer);
-}
-
-// Files of before there were numbers, and of models that took a model's place.
-TEST(Compare, WhatWasFittedInAnotherWayIsNotMeasuredAsIfItWereNew) {
-  const TempDir dir;
-  write_table(dir / "t.csv", 90, 0.1);
-  const auto words = table_words(dir, "c", {});
-  ASSERT_EQ(run_cpfm(words).exit_code, 0);
-  const fs::path model = dir / "c/kpca/model.cpfm", fitted = dir / "c/kpca/fitted.json";
-  auto saved = nlohmann::json::parse(read_bytes(fitted));
-  saved.erase("as");
-  write_bytes(fitted, saved.dump());
-  const auto before = fs::last_write_time(model);
-  ASSERT_EQ(run_cpfm(words).exit_code, 0);
-  EXPECT_NE(fs::last_write_time(model), before);
-  const std::string measured = read_bytes(dir / "c/kpca/evaluation.json");
-  auto other = nlohmann::json::parse(measured);
-  other["model"] = "0123456789abcdef";
-  write_bytes(dir / "c/kpca/evaluation.json", other.dump());
-  ASSERT_EQ(run_cpfm(words).exit_code, 0);
-  EXPECT_EQ(read_bytes(dir / "c/kpca/evaluation.json"), measured);
+  EXPECT_TRUE(outcome.json()["methods"].contains("kpca"));
+  EXPECT_CONTAINS(read_bytes(dir / "c/table.md"), "Stage 1 on other laws failed: --latent-weights: there is no file");
 }
 
 TEST(Compare, SaysWhatIsWrongWithALawBeforeItBegins) {
@@ -721,80 +417,6 @@ TEST(Compare, TellsThatLabelsAreTooFew) {
   const Outcome outcome = run_cpfm({"evaluate", run, few, "--labels", "kind"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_CONTAINS(outcome.err, "at least two samples that have one, and " + few + " has 1");
-}
-
-TEST(Reproduce, TakesOptionsOfSamplingAndOfWhatIsMeasured) {
-  const TempDir dir;
-  const auto table_of = [&](const char* folder, const std::vector<std::string>& more) {
-    std::vector<std::string> words{"reproduce",
-                                   "digits",
-                                   "--quick",
-                                   "--methods",
-                                   "cpfm",
-                                   "--steps",
-                                   "2",
-                                   "--runs",
-                                   "1",
-                                   "--test-limit",
-                                   "40",
-                                   "-o",
-                                   (dir / folder).string(),
-                                   "--quiet"};
-    words.insert(words.end(), more.begin(), more.end());
-    const Outcome outcome = run_cpfm(words);
-    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-    return nlohmann::json::parse(read_bytes(dir / folder / "table.json"));
-  };
-  const auto plain = table_of("a", {}), solved = table_of("b", {"--solver", "euler", "--calls", "3"}),
-             other = table_of("c", {"--head", "paper", "--fourier-features", "0", "--subsample", "200", "--pairs",
-                                    "mixture", "--coverage"});
-  const auto parameters = [](const auto& table) { return table["runs"]["cpfm"]["parameters"].template get<int>(); };
-  const auto mse = [](const auto& table) { return table["methods"]["cpfm"]["mse"]["mean"].template get<double>(); };
-  EXPECT_EQ(parameters(solved), parameters(plain));
-  EXPECT_NE(mse(solved), mse(plain));
-  EXPECT_LT(parameters(other), parameters(plain));
-  EXPECT_EQ(plain["methods"]["cpfm"].count("coverage_50"), 0u);
-  for (const char* level : {"coverage_50", "coverage_90"}) {
-    const double inside = other["methods"]["cpfm"][level]["mean"];
-    EXPECT_TRUE(inside >= 0 && inside <= 1) << level;
-    EXPECT_CONTAINS(read_bytes(dir / "c/table.csv"), std::string("cpfm,") + level);
-  }
-  const TensorFile coupling = TensorFile::open(dir / "c/cpfm/coupling.cpfm");
-  EXPECT_EQ(coupling.tensor("rows").shape, (std::vector<std::uint64_t>{200}));
-}
-
-// Before anything is fitted.
-TEST(Reproduce, RefusesWhatMeansNothingForMolecules) {
-  for (const char* option : {"--lpips", "--features", "--gwot-kernel"}) {
-    const Outcome outcome = run_cpfm({"reproduce", "qm9", option, "heat"});
-    EXPECT_EQ(outcome.exit_code, 1);
-    EXPECT_CONTAINS(outcome.err, std::string(option) + ": means nothing for the experiment qm9");
-  }
-}
-
-// Minutes; a test of its own in CMakeLists.txt.
-TEST(Reproduce, DigitsQuickComparesAllMethods) {
-  const TempDir dir;
-  const Outcome outcome = run_cpfm({"reproduce", "digits", "--quick", "-o", (dir / "d").string(), "--json", "--quiet"});
-  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  const auto table = outcome.json();
-  const auto mean = [&](const char* method, const char* figure) {
-    return table["methods"][method][figure]["mean"].get<double>();
-  };
-  for (const char* method : {"cpfm", "vae", "diffae", "infodiffusion", "kpca"}) {
-    EXPECT_TRUE(table["methods"].contains(method)) << method;
-    // Ten classes of about equal size: all learn something.
-    EXPECT_GT(mean(method, "knn_label"), 0.4) << method;
-    EXPECT_GT(mean(method, "label_kept"), 0.25) << method;
-    EXPECT_LT(mean(method, "gwot_share"), 0.5) << method;
-  }
-  // On so few samples the best ones are at the floor, and which comes first is a matter of luck.
-  for (const char* method : {"vae", "diffae"}) EXPECT_LT(mean("cpfm", "w2_gaussian"), mean(method, "w2_gaussian"));
-  EXPECT_LT(mean("cpfm", "gwot"), std::min({mean("vae", "gwot"), mean("diffae", "gwot"), mean("kpca", "gwot")}));
-  // One distance of 359 points varies by 0.017, so the mean of two by 0.012.
-  EXPECT_LT(mean("cpfm", "w2_gaussian"), table["methods"]["cpfm"]["w2_gaussian"]["floor"].get<double>() + 0.04);
-  for (const char* law : {"1.cpfm", "2.cpfm", "3.cpfm"}) EXPECT_TRUE(fs::exists(dir / "d/laws" / law));
-  EXPECT_TRUE(fs::exists(dir / "d/report.html"));
 }
 
 }  // namespace

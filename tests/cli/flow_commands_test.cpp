@@ -303,7 +303,7 @@ TEST_F(FlowCommands, AJudgeOfOtherClassesIsNamed) {
     words.insert(words.end(), read.begin(), read.end());
     return run_cpfm(words);
   };
-  const std::string rows = "a,b,c,kind,mass\n4,0,0,p,0\n0,4,0,q,1\n4,1,0,p,0\n0,4,1,q,1\n";
+  const std::string rows = "a,b,c,kind,mass\n4,0,9,p,0\n0,4,9,q,1\n4,1,9,p,0\n0,4,9,q,1\n";
   write_table("k.csv", "abckm");
   write_bytes(*dir_ / "judge.csv", rows);
   expect_refused(judged_by("judge.csv"),
@@ -538,7 +538,8 @@ TEST_F(FlowCommands, EvaluateSaysWhatItNeeds) {
     return run_cpfm(all);
   };
   expect_refused(evaluate({"--lpips", path("none")}), "docs/metrics.md, Weights");
-  expect_refused(evaluate({"--features", "resnet:x"}), "classifier, inception:FILE or squeezenet:FILE");
+  expect_refused(evaluate({"--features", "resnet:x"}),
+                 "classifier, inception:FILE (weights of pytorch-fid) or squeezenet:FILE (of lpips)");
   expect_refused(evaluate({"--features", "classifier"}), "--features: there is no classifier; --judge DATA");
   expect_refused(evaluate({"--features", "inception:" + path("run/model.cpfm")}), "docs/metrics.md");
   const Outcome few = evaluate({"--neighbours", "20"});
@@ -549,8 +550,23 @@ TEST_F(FlowCommands, EvaluateSaysWhatItNeeds) {
   expect_refused(evaluate({"--run-samples", "20", "--kernel", "knn(3)"}), "--run-samples: ");
   const Outcome same = evaluate({"--judge", "digits"});
   EXPECT_EQ(same.exit_code, 0) << same.err;
-  EXPECT_CONTAINS(same.err, "the judge knows it; --part test keeps them apart");
+  EXPECT_CONTAINS(same.err,
+                  "digits has 30 of the 30 samples that are measured, and the judge knows them; 'cpfm evaluate --part "
+                  "test'");
   EXPECT_CONTAINS(same.err, "with 30 samples; more than 128 are needed");
+  // By what it holds, whatever it is called; and what is one file stays apart however its path is written.
+  const Outcome written = run_cpfm({"data", "convert", "digits", "-o", path("digits.csv"), "--quiet"});
+  ASSERT_EQ(written.exit_code, 0) << written.err;
+  std::filesystem::copy_file(path("digits.csv"), path("copy.csv"));
+  const auto judged = [&](const std::string& data, const std::string& judge) {
+    return run_cpfm({"evaluate", model(), data, "--labels", "label", "--part", "test", "--test-fraction", "0.02",
+                     "--judge", judge, "--runs", "1", "--steps", "1"});
+  };
+  const std::string csv = path("digits.csv"), around = path("./run/../digits.csv");
+  EXPECT_CONTAINS(judged(csv, path("copy.csv")).err, "and the judge knows them");
+  const Outcome apart = judged(csv, around);
+  EXPECT_EQ(apart.exit_code, 0) << apart.err;
+  EXPECT_EQ(apart.err.find("the judge knows"), std::string::npos) << apart.err;
   EXPECT_CONTAINS(few.out, "squared error");
   // Of a single run nothing is known of it, but of the floor.
   const std::size_t of_floor = few.out.find("±", few.out.find("floor"));

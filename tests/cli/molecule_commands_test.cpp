@@ -147,6 +147,16 @@ TEST_F(MoleculeCommands, EvaluateTellsWhatIsKeptAndAsksAJudge) {
   EXPECT_EQ(alone.json()["molecules"]["judge"]["known_places"], "drawn");
   EXPECT_TRUE(outcome.json().contains("knn_r2.polarity"));
   EXPECT_CONTAINS(read_bytes(*dir_ / "figures.json"), "judge_r2");
+  // A judge that learns some of what is measured, whatever its file is called.
+  const std::string unseen = read_bytes(*dir_ / "unseen.csv");
+  write_bytes(*dir_ / "more.csv", read_bytes(*dir_ / "train.csv") + unseen.substr(unseen.find('\n') + 1));
+  const auto warned_of = [&](const char* judge) {
+    return run_cpfm({"evaluate", path("run"), path("unseen.csv"), "--property", "polarity", "--judge", path(judge),
+                     "--runs", "1", "--steps", "1"})
+        .err;
+  };
+  EXPECT_EQ(warned_of("train.csv").find("the judge knows"), std::string::npos);
+  EXPECT_CONTAINS(warned_of("more.csv"), "more.csv has 20 of the 20 samples that are measured, and the judge knows");
 }
 
 TEST_F(MoleculeCommands, RowsLeftOutAreToldOnceByEveryCommand) {

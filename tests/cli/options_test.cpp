@@ -192,6 +192,24 @@ TEST(Configuration, DumpIsReadBackToTheSameResult) {
   EXPECT_EQ(again.out, run_cpfm(command).out) << dumped.out << again.err;
 }
 
+TEST(Configuration, DumpsOfAllThatMeasureAreTaken) {
+  const TempDir dir;
+  const std::string file = (dir / "c.toml").string();
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"evaluate", "model.cpfm", "digits"}, {"compare", "digits", "-o", "compared"},
+        {"fit", "digits", "-o", "run"}, {"reproduce", "digits"}}) {
+    std::vector<std::string> dump = command;
+    dump.push_back("--dump-config");
+    const Outcome first = run_cpfm(dump);
+    ASSERT_EQ(first.exit_code, 0) << command[0] << first.err;
+    write_bytes(file, first.out);
+    dump.insert(dump.end(), {"--config", file});
+    const Outcome second = run_cpfm(dump);
+    EXPECT_EQ(second.exit_code, 0) << command[0] << second.err;
+    EXPECT_EQ(second.out, first.out);
+  }
+}
+
 TEST(CommandLine, StaysDeafToInterruptsWhereItWasStartedThatWay) {
   RunOptions options;
   int ends[2];
