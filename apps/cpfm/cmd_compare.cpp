@@ -434,7 +434,8 @@ class Compare {
     Json told = Json::object();
     for (const std::string& law : o_.laws) {
       const fs::path file = folder / fmt::format("{}.cpfm", maps.size() + 1);
-      Coupling coupling = coupled_with(law, file, fmt::format("{}\n{}{}\n{}\n", of, law, content_key(law), device.name()));
+      Coupling coupling =
+          coupled_with(law, file, fmt::format("{}\n{}{}\n{}\n", of, law, content_key(law), device.name()));
       coupling.plan.use(device);
       maps.push_back(take_rows(coupling.embed_all(train_, false, context_.seed).view(), rows));
       told[law] = Json::parse(to_json(coupling.summary));

@@ -68,9 +68,10 @@ void CompareFolder::refuse_other_options(const std::string& method) const {
   const std::string there = content_of(of(method) / "config.toml");
   if (const Json saved = fit_of(method); saved["options"] == fit_key_) {
     if (saved["data"] == data_key_) return;
-    throw Error("--output", fmt::format("{} was made of other data", printable(of(method).string(), 200)),
-                "give the same DATA and --test, without which a part of DATA is left out, and the same files to options "
-                "that name some; or name another OUT");
+    throw Error(
+        "--output", fmt::format("{} was made of other data", printable(of(method).string(), 200)),
+        "give the same DATA and --test, without which a part of DATA is left out, and the same files to options "
+        "that name some; or name another OUT");
   }
   if (there.empty() || there == fit_key_) return;
   throw Error("--output",

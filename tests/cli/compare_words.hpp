@@ -13,7 +13,7 @@
 namespace cpfm::test {
 
 inline std::vector<std::string> compare_words(const std::string& out, const std::vector<std::string>& more,
-                                       const std::string& steps = "4") {
+                                              const std::string& steps = "4") {
   std::vector<std::string> words{"compare", "digits",  "--limit", "200",       "-o",   out,        "--steps",
                                  steps,     "--batch", "16",      "--epsilon", "0.02", "--starts", "1",
                                  "--runs",  "2",       "--json",  "--threads", "1",    "--device", "cpu"};
@@ -28,7 +28,8 @@ inline void write_table(const std::filesystem::path& file, int rows, double shif
     text += fmt::format("{},{},{},{}\n", i % 3 + shift * (i % 7), std::sin(i), std::cos(1.7 * i), "xyz"[i % 3]);
   write_bytes(file, text);
 }
-inline std::vector<std::string> table_words(const TempDir& dir, const std::string& out, const std::vector<std::string>& more) {
+inline std::vector<std::string> table_words(const TempDir& dir, const std::string& out,
+                                            const std::vector<std::string>& more) {
   std::vector<std::string> words{"compare",
                                  (dir / "t.csv").string(),
                                  "--labels",

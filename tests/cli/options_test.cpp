@@ -195,9 +195,10 @@ TEST(Configuration, DumpIsReadBackToTheSameResult) {
 TEST(Configuration, DumpsOfAllThatMeasureAreTaken) {
   const TempDir dir;
   const std::string file = (dir / "c.toml").string();
-  for (const std::vector<std::string>& command :
-       {std::vector<std::string>{"evaluate", "model.cpfm", "digits"}, {"compare", "digits", "-o", "compared"},
-        {"fit", "digits", "-o", "run"}, {"reproduce", "digits"}}) {
+  for (const std::vector<std::string>& command : {std::vector<std::string>{"evaluate", "model.cpfm", "digits"},
+                                                  {"compare", "digits", "-o", "compared"},
+                                                  {"fit", "digits", "-o", "run"},
+                                                  {"reproduce", "digits"}}) {
     std::vector<std::string> dump = command;
     dump.push_back("--dump-config");
     const Outcome first = run_cpfm(dump);

@@ -35,9 +35,9 @@ TEST(Reproduce, TakesOptionsOfSamplingAndOfWhatIsMeasured) {
     return nlohmann::json::parse(read_bytes(dir / folder / "table.json"));
   };
   const auto plain = table_of("a", {}), solved = table_of("b", {"--solver", "euler", "--calls", "3"}),
-             other = table_of("c", {"--head", "paper", "--fourier-features", "0", "--subsample", "200", "--pairs",
-                                    "mixture", "--coverage", "--conditioning", "concat", "--algorithm", "paper",
-                                    "--entropic-epsilon", "0.1"});
+             other = table_of(
+                 "c", {"--head", "paper", "--fourier-features", "0", "--subsample", "200", "--pairs", "mixture",
+                       "--coverage", "--conditioning", "concat", "--algorithm", "paper", "--entropic-epsilon", "0.1"});
   const auto parameters = [](const auto& table) { return table["runs"]["cpfm"]["parameters"].template get<int>(); };
   const auto mse = [](const auto& table) { return table["methods"]["cpfm"]["mse"]["mean"].template get<double>(); };
   EXPECT_EQ(parameters(solved), parameters(plain));
