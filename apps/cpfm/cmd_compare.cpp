@@ -7,24 +7,23 @@
 
 #include <algorithm>
 #include <chrono>
-#include <functional>
 
-#include "base/expression.hpp"
 #include "base/log.hpp"
 #include "base/take_rows.hpp"
 #include "base/text.hpp"
 #include "checks.hpp"
 #include "cli.hpp"
 #include "compare_folder.hpp"
+#include "compare_keys.hpp"
 #include "compare_report.hpp"
 #include "comparison.hpp"
-#include "config.hpp"
 #include "cpfm/error.hpp"
 #include "cpfm/random.hpp"
 #include "cpfm/report.hpp"
 #include "evaluation.hpp"
 #include "fit.hpp"
 #include "flow_library.hpp"
+#include "folder_lock.hpp"
 #include "map_view.hpp"
 #include "model_input.hpp"
 #include "whole_file.hpp"
@@ -68,52 +67,6 @@ std::vector<std::string> chosen_methods(const std::string& list) {
 // Of the network, in one step of a solver of the flow.
 std::size_t calls_of_step(const std::string& solver) { return solver == "euler" ? 1 : solver == "rk4" ? 4 : 2; }
 
-// The seed and the options in force that `keep` takes: those that a part of the work depends on.
-template <class Keep>
-std::string config_with(const CLI::App& command, const Keep& keep) {
-  std::vector<const CLI::Option*> leave_out;
-  for (const CLI::Option* option : command.get_parent()->get_options()) {
-    if (option->get_name() != "--seed") leave_out.push_back(option);
-  }
-  for (const CLI::Option* option : command.get_options()) {
-    if (!keep(*option)) leave_out.push_back(option);
-  }
-  return config_text(*command.get_parent(), leave_out);
-}
-
-// What tells the files that a value names from others in their place: a file by itself, KIND:FILE, or those of an
-// expression, as in points(FILE). Nothing where there are none.
-std::string content_key(const std::string& value) {
-  std::string key;
-  const auto add = [&](std::string_view name) {
-    std::error_code none;
-    if (!fs::is_regular_file(name, none)) return false;
-    key += fmt::format(" {:016x}", fingerprint(bytes_of(name)));
-    return true;
-  };
-  if (add(value) || add(std::string_view(value).substr(value.find(':') + 1))) return key;
-  const std::function<void(const Expression&)> walk = [&](const Expression& at) {
-    for (const Expression::Argument& argument : at.arguments) {
-      const bool text = argument.value.kind == Expression::Kind::kText;
-      if (!add(text ? argument.value.name : argument.value.text(value))) walk(argument.value);
-    }
-  };
-  try {
-    walk(ParsedExpression(value, "").root());
-  } catch (const Error&) {  // no expression
-  }
-  return key;
-}
-template <class Keep>
-std::string content_keys(const CLI::App& command, const Keep& keep) {
-  std::string keys;
-  for (const CLI::Option* option : command.get_options()) {
-    if (!keep(*option)) continue;
-    for (const std::string& value : option->results()) keys += content_key(value);
-  }
-  return keys;
-}
-
 class Compare {
  public:
   Compare(const CLI::App& command, CompareArguments& arguments, const Context& context)
@@ -123,6 +76,8 @@ class Compare {
     methods_ = chosen_methods(o_.methods);
     check_options();
     load();
+    std::optional<FolderLock> lock;
+    if (std::error_code none; fs::is_directory(out_, none)) lock.emplace(out_);
     const auto of_fit = [](const CLI::Option& option) {
       return CoupleArguments::owns(option) || TrainArguments::owns(option);
     };
@@ -156,6 +111,7 @@ class Compare {
       prepare_evaluation();
     }
     make_run_folder(out_);
+    if (!lock) lock.emplace(out_);
     for (const std::string& method : methods_) {
       // What one method cannot do keeps no other from its place in the table.
       try {
@@ -192,7 +148,8 @@ class Compare {
     }
     if (!failed_.empty()) {
       throw Error("compare", fmt::format("{} failed", fmt::join(failed_, ", ")),
-                  "the table has the others, and says why; another folder takes other options");
+                  runs_.empty() ? "the table says why; another folder takes other options"
+                                : "the table has the others, and says why; another folder takes other options");
     }
   }
 
@@ -390,7 +347,8 @@ class Compare {
   // How it was made, for the report.
   Json how(const FlowModel& model, const std::string& method) const {
     const fs::path folder = done_->of(method);
-    Json run{{"parameters", model.facts().parameters}, {"device", model.device()}};
+    Json run{
+        {"parameters", model.facts().parameters}, {"latent_dim", model.facts().latent_dim}, {"device", model.device()}};
     std::ifstream in(folder / "metrics.jsonl");
     for (std::string line; std::getline(in, line);) {
       const Json entry = Json::parse(line, nullptr, false);

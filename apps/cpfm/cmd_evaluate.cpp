@@ -55,7 +55,7 @@ void add_evaluate_command(CLI::App& app, Context& context) {
   auto* command = app.add_subcommand("evaluate", "Measure a model on data: labels kept, neighbours, errors, the law");
   command->footer(
       "Examples:\n"
-      "  cpfm evaluate run/model.cpfm digits --part test --judge digits\n"
+      "  cpfm fit digits --part train -o run && cpfm evaluate run digits --part test --judge digits\n"
       "  cpfm evaluate run/model.cpfm data/mnist/t10k-images-idx3-ubyte.gz --judge "
       "data/mnist/train-images-idx3-ubyte.gz\n"
       "  cpfm evaluate run/model.cpfm test.csv --property mu --judge train.csv");

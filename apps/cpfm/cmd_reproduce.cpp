@@ -208,8 +208,10 @@ void add_reproduce_command(CLI::App& app, Context& context) {
     const std::string& source = fit.empty() ? compare.at(1) : fit.at(1);
     if (source == "digits" && !arguments->data.empty())
       throw Error("--data", "the digits are built in", "leave it out");
-    if (source != "digits" && !fs::exists(source)) {
-      throw Error("--data", fmt::format("there is no {}", printable(source, 200)),
+    const auto at_test = std::find(compare.begin(), compare.end(), "--test");
+    const std::string test = at_test == compare.end() ? source : *(at_test + 1);
+    if (const std::string& missing = fs::exists(source) ? test : source; source != "digits" && !fs::exists(missing)) {
+      throw Error("--data", fmt::format("there is no {}", printable(missing, 200)),
                   arguments->name == "mnist" || arguments->name == "cifar10"
                       ? fmt::format("'cpfm data get {}' fetches it, or --data DIR names where it is", arguments->name)
                   : arguments->name == "qm9" ? "--data DIR names a folder with qm9.csv, columns smiles and mu"

@@ -8,6 +8,7 @@
 #include "cpfm/error.hpp"
 #include "fit.hpp"
 #include "flow_library.hpp"
+#include "folder_lock.hpp"
 
 namespace cpfm::app {
 namespace fs = std::filesystem;
@@ -96,6 +97,7 @@ void add_train_command(CLI::App& app, Context& context) {
       refuse_other_run(*folder, false);
     require_same_coupling(*folder, coupling);
     make_run_folder(*folder);
+    const FolderLock lock(*folder);
     const Run run{*folder, data,  &coupling, applied, options, arguments->pairs, coupling.latent.cols(),
                   *resume, config};
     tell(*folder, train_run(run, flow, context), context);

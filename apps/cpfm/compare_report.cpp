@@ -64,6 +64,14 @@ bool has_pictures(const fs::path& folder, bool of_pictures) {
   return !of_pictures || (fs::exists(folder / kBack) && fs::exists(folder / kPlaces));
 }
 
+// Maps of one comparison have one dimension.
+std::string grid_text(const std::map<std::string, Json>& runs) {
+  const int dim = runs.empty() ? 2 : runs.begin()->second.value("latent_dim", 2);
+  if (dim == 1) return fmt::format("A sample for each of {0} places of [−{1}, {1}].", kGridSide, kGridReach);
+  return fmt::format("A sample for each of {0} × {0} places of [−{1}, {1}]²{2}.", kGridSide, kGridReach,
+                     dim > 2 ? " in the first two dimensions of the map, the others 0" : "");
+}
+
 void write_compare_report(const CompareReport& from, std::uint64_t seed) {
   HtmlReport report;
   report.title = fmt::format("{}: {} methods", printable(from.train.source, 100), from.methods.size());
@@ -105,9 +113,8 @@ void write_compare_report(const CompareReport& from, std::uint64_t seed) {
     report.sections.push_back(std::move(back));
     report.sections.push_back(section(
         "Across the map",
-        fmt::format("A sample for each of {0} × {0} places of [−{1}, {1}]². A map without a law may be far larger, or "
-                    "smaller: grid.png in the folder of its method covers it whole.",
-                    kGridSide, kGridReach),
+        grid_text(from.runs) + " A map without a law may be far larger, or smaller: grid.png in the folder of its "
+                               "method covers it whole.",
         kPlaces, 1));
   }
   ReportTable how;

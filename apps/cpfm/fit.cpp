@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include "base/log.hpp"
+#include "base/text.hpp"
 #include "cpfm/error.hpp"
+#include "folder_lock.hpp"
 
 namespace cpfm::app {
 namespace fs = std::filesystem;
@@ -41,6 +43,10 @@ RunResult fit_without_coupling(const FitRequest& request, FlowEntry& flow, const
   const TrainOptions options = trains ? request.train.resolve(context, request.data, flow) : request.train.options;
   // What is made in one go is made again only where its report is missing.
   const bool again = request.resume && (trains || !fs::exists(request.folder / "report.html"));
+  if (request.resume && !again && method == "kpca") {
+    throw Error("--resume", fmt::format("{} holds a finished run", printable(request.folder.string(), 200)),
+                "kernel PCA is fitted in one go, and there is nothing to go on with");
+  }
   if (again)
     require_run_of(request.folder, request.command, trains);
   else
@@ -65,6 +71,7 @@ RunResult fit_without_coupling(const FitRequest& request, FlowEntry& flow, const
                 fmt::format("kernel PCA in {} dimensions needs at least {}", dim, dim + 1));
   }
   make_run_folder(request.folder);
+  const FolderLock lock(request.folder);
   const Learned learned(request, flow, context);
   Run run{request.folder, learned.data(), nullptr,        request.applied, options, "none", dim,
           request.resume, request.config, learned.coder()};
@@ -109,6 +116,7 @@ RunResult fit(const FitRequest& request, FlowEntry& flow, const Context& context
   else
     refuse_other_run(request.folder, true);
   make_run_folder(request.folder);
+  const FolderLock lock(request.folder);
   Coupling coupling = coupling_of(request, couple_options, context);
   coupling.plan.use(couple_options.device);
   const Learned learned(request, flow, context);

@@ -328,7 +328,14 @@ RunResult kernel_pca_run(const Run& run, const Context& context) {
   options.dim = run.latent_dim;
   options.seed = context.seed;
   options.sigma = run.sigma.value_or(options.sigma);
-  const KernelPca pca = KernelPca::fit(scaled(run.data, scale).view(), options, progress.get());
+  const KernelPca pca = [&] {
+    try {
+      return KernelPca::fit(scaled(run.data, scale).view(), options, progress.get());
+    } catch (const Error& error) {
+      if (error.where() != "x") throw;
+      throw Error(run.data.source, error.problem(), error.remedy());
+    }
+  }();
   write_config(run.folder, run.config);
   save_kernel_pca_model(run / "model.cpfm", pca, facts_of(run, scale));
   if (run.molecules != nullptr) add_to_model(run / "model.cpfm", *run.molecules);

@@ -31,7 +31,10 @@ class Weights {
   // Of this shape; kAny: any number but 0.
   static constexpr std::int64_t kAny = -1;
   torch::Tensor tensor(const std::string& name, const std::vector<std::int64_t>& shape) const {
-    return from_tensor_view(view(name, shape)).to(device_, torch::kFloat32);
+    const torch::Tensor values = from_tensor_view(view(name, shape)).to(device_, torch::kFloat32);
+    if (!torch::isfinite(values).all().item<bool>())
+      refuse(fmt::format("tensor '{}' holds numbers that are not finite", name));
+    return values;
   }
   // Only that there is one of this shape; `why` ends the sentence where there is none.
   void require(const std::string& name, const std::vector<std::int64_t>& shape, const std::string& why) const {
@@ -45,7 +48,8 @@ class Weights {
     try {
       return TensorFile::open(file);
     } catch (const Error& error) {
-      refuse(error.where(), error.problem());
+      refuse(error.where(),
+             error.remedy().empty() ? error.problem() : fmt::format("{} ({})", error.problem(), error.remedy()));
     }
   }
   const TensorView& view(const std::string& name, const std::vector<std::int64_t>& shape,

@@ -226,14 +226,16 @@ class TorchTrainer final : public Trainer {
 
   void save_model(const std::filesystem::path& file, ModelFacts facts) const override {
     facts.method = options_.method;
-    facts.network = options_.network;
+    TrainOptions used = options_;
+    if (used.method == "vae") used.network.conditioning = "concat";  // whatever is asked for, see vae.cpp
+    facts.network = used.network;
     facts.interpolant = options_.interpolant;
     facts.image = data_.image;
     facts.dim = facts_.dim;
     facts.latent_dim = facts_.latent_dim;
     facts.parameters = count_parameters(learner_->module());
     facts.steps = state_.steps;
-    facts.training = to_json(options_).dump();
+    facts.training = to_json(used).dump();
     std::map<std::string, torch::Tensor> weights;
     for (const FlatParameters::Entry& entry : parameters_->entries())
       weights[entry.name] = parameters_->part(average_, entry);

@@ -145,6 +145,23 @@ TEST(CompareFolder, MakesADamagedModelAgain) {
   EXPECT_EQ(read_bytes(dir / "c/kpca/model.cpfm.unreadable2"), whole.substr(0, 200));
 }
 
+TEST(CompareFolder, IsWrittenIntoByOneCommandAtATime) {
+  const TempDir dir;
+  const std::vector<std::string> words =
+      compare_words((dir / "c").string(), {"--methods", "kpca,vae", "--quiet"}, "100000");
+  Outcome second;
+  RunOptions options;
+  options.while_running = [&](pid_t child) {
+    for (int k = 0; k < 600 && !fs::exists(dir / "c/vae/metrics.jsonl"); ++k)
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    second = run_cpfm(words);
+    kill(child, SIGINT);
+  };
+  EXPECT_EQ(run_cpfm(words, options).exit_code, 130);
+  EXPECT_EQ(second.exit_code, 1);
+  EXPECT_CONTAINS(second.err, "--output: another command writes into");
+}
+
 // It is whole, for a program that knows it.
 TEST(CompareFolder, LeavesAModelOfANewerVersionAlone) {
   const TempDir dir;

@@ -71,6 +71,16 @@ TEST(Reproduce, RefusesWhatMeansNothingForMolecules) {
   EXPECT_CONTAINS(wrong.err, "--runs: 'none' is not allowed");
 }
 
+TEST(Reproduce, SaysWhatADataFolderLacks) {
+  const TempDir dir;
+  for (const char* name : {"mnist", "cifar10"}) {
+    const Outcome outcome = run_cpfm({"reproduce", name, "--data", dir.path().string(), "-o", (dir / "o").string()});
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_CONTAINS(outcome.err, std::string("'cpfm data get ") + name + "' fetches it");
+  }
+  EXPECT_FALSE(fs::exists(dir / "o"));
+}
+
 // Minutes; a test of its own in CMakeLists.txt.
 TEST(Reproduce, DigitsQuickComparesAllMethods) {
   const TempDir dir;

@@ -306,6 +306,18 @@ TEST(PictureNetworks, NameATensorThatDoesNotFitTheOthers) {
   refused(inception.with("Conv2d_1a_3x3.conv.weight", {0, 3, 3, 3}), load_inception, "is 0 x 3 x 3 x 3");
 }
 
+TEST(PictureNetworks, NameATensorThatIsNotFinite) {
+  const TempDir dir;
+  Made made = small_squeezenet();
+  made.add("backbone.12.expand1x1.bias", {4}, std::nan(""), 1);
+  made.save(dir / "w");
+  for (const std::string error :
+       {error_of([&] { load_lpips(dir / "w", "cpu"); }), error_of([&] { load_squeezenet(dir / "w", "cpu"); })}) {
+    EXPECT_CONTAINS(error, (dir / "w").string());
+    EXPECT_CONTAINS(error, "tensor 'backbone.12.expand1x1.bias' holds numbers that are not finite");
+  }
+}
+
 // The reference values of the authors' example pictures; the files are not part of the project.
 TEST(Lpips, GivesTheValuesOfTheReference) {
   const char* folder = std::getenv("CPFM_TEST_LPIPS");
