@@ -23,8 +23,8 @@ struct CompareReport {
   std::vector<std::string> methods;
   const Dataset &train, &test;
   const Comparison& table;
-  std::map<std::string, Json>
-      runs;                    // by method: parameters, latent_dim, steps, samples_seen, seconds, coupling_seconds
+  // By method: parameters, latent_dim, steps, samples_seen, seconds, coupling_seconds.
+  std::map<std::string, Json> runs;
   std::filesystem::path laws;  // picture of stage 1; empty: none
   std::string command, options;
   std::size_t run_samples, known;  // samples that a run measures; those of `test` that are trained on
