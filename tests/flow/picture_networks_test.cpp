@@ -311,7 +311,7 @@ TEST(PictureNetworks, NameATensorThatIsNotFinite) {
   Made made = small_squeezenet();
   made.add("backbone.12.expand1x1.bias", {4}, std::nan(""), 1);
   made.save(dir / "w");
-  for (const std::string error :
+  for (const std::string& error :
        {error_of([&] { load_lpips(dir / "w", "cpu"); }), error_of([&] { load_squeezenet(dir / "w", "cpu"); })}) {
     EXPECT_CONTAINS(error, (dir / "w").string());
     EXPECT_CONTAINS(error, "tensor 'backbone.12.expand1x1.bias' holds numbers that are not finite");
