@@ -37,6 +37,14 @@ std::vector<std::byte> strip(MatrixView<const float> samples, ImageShape shape, 
   return png_grid_bytes(samples, shape, grid);
 }
 
+// Maps of one comparison have one dimension.
+std::string grid_text(const std::map<std::string, Json>& runs) {
+  const int dim = runs.empty() ? 2 : runs.begin()->second.value("latent_dim", 2);
+  if (dim == 1) return fmt::format("A sample for each of {0} places of [−{1}, {1}].", kGridSide, kGridReach);
+  return fmt::format("A sample for each of {0} × {0} places of [−{1}, {1}]²{2}.", kGridSide, kGridReach,
+                     dim > 2 ? " in the first two dimensions of the map, the others 0" : "");
+}
+
 }  // namespace
 
 void draw_method(FlowModel& model, const Dataset& test, const std::string& kernel, const fs::path& folder,
@@ -62,14 +70,6 @@ void draw_method(FlowModel& model, const Dataset& test, const std::string& kerne
 bool has_pictures(const fs::path& folder, bool of_pictures) {
   if (can_draw() && !fs::exists(folder / kMap)) return false;
   return !of_pictures || (fs::exists(folder / kBack) && fs::exists(folder / kPlaces));
-}
-
-// Maps of one comparison have one dimension.
-std::string grid_text(const std::map<std::string, Json>& runs) {
-  const int dim = runs.empty() ? 2 : runs.begin()->second.value("latent_dim", 2);
-  if (dim == 1) return fmt::format("A sample for each of {0} places of [−{1}, {1}].", kGridSide, kGridReach);
-  return fmt::format("A sample for each of {0} × {0} places of [−{1}, {1}]²{2}.", kGridSide, kGridReach,
-                     dim > 2 ? " in the first two dimensions of the map, the others 0" : "");
 }
 
 void write_compare_report(const CompareReport& from, std::uint64_t seed) {

@@ -245,11 +245,12 @@ struct Evaluation::Impl {
     if ((!o.lpips.empty() || by_file) && !facts.image)
       throw Error(o.lpips.empty() ? "--features" : "--lpips", "is for pictures, and these samples are vectors");
     const bool judged = fitted_to.originals.has_value() || !o.judge_data.empty();
-    if (o.features == "classifier" && !judged && labelled(data) == 0)
-      throw Error("--features", fmt::format("a classifier learns labels, and {} has none", data.source),
-                  "--labels says where they are");
-    if (o.features == "classifier" && !judged)
+    if (o.features == "classifier" && !judged) {
+      if (labelled(data) == 0)
+        throw Error("--features", fmt::format("a classifier learns labels, and {} has none", data.source),
+                    "--labels says where they are");
       throw Error("--features", "there is no classifier", "--judge DATA names what to train one on");
+    }
     // Likeness and neighbours are those that the methods were shown.
     all.shown = select(data, all_rows(data.size()));
     fitted_to.scale.apply(all.shown.samples.view());

@@ -41,6 +41,7 @@ class Vae final : public Learner {
   torch::Tensor log_density(const torch::Tensor& x, const torch::Tensor& y, const OdeOptions&) override {
     return Posterior(network_->encode(x)).log_density(y);
   }
+  NetworkOptions network(const NetworkOptions& asked) const override { return direct(asked); }
 
  private:
   // The place is all the decoder has to go by: it enters as it is, in every block. Scales and shifts made of it (film),

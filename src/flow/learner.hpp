@@ -41,6 +41,8 @@ class Learner {
   virtual torch::Tensor noise_of(const torch::Tensor& x, const torch::Tensor& y, const OdeOptions& ode);
   // log p(y | x). Throws cpfm::Error where a method has no density.
   virtual torch::Tensor log_density(const torch::Tensor& x, const torch::Tensor& y, const OdeOptions& ode);
+  // The network that the method makes where this one is asked for.
+  virtual NetworkOptions network(const NetworkOptions& asked) const { return asked; }
 
  protected:
   // Flat samples as the network takes them. Only these are in its precision: times and places on the map need all

@@ -227,7 +227,7 @@ class TorchTrainer final : public Trainer {
   void save_model(const std::filesystem::path& file, ModelFacts facts) const override {
     facts.method = options_.method;
     TrainOptions used = options_;
-    if (used.method == "vae") used.network.conditioning = "concat";  // whatever is asked for, see vae.cpp
+    used.network = learner_->network(used.network);
     facts.network = used.network;
     facts.interpolant = options_.interpolant;
     facts.image = data_.image;

@@ -180,8 +180,7 @@ TEST(CompareFolder, LeavesAModelOfANewerVersionAlone) {
 TEST(CompareFolder, AModelOfANewerVersionKeepsNoOtherFromTheTable) {
   const TempDir dir;
   write_table(dir / "t.csv", 90, 0.1);
-  auto words = table_words(dir, "c", {"--steps", "3"});
-  std::replace(words.begin(), words.end(), std::string("kpca"), std::string("kpca,vae"));
+  auto words = table_words(dir, "c", {"--steps", "3"}, "kpca,vae");
   const Outcome first = run_cpfm(words);
   ASSERT_EQ(first.exit_code, 0) << first.err;
   make_newer(dir / "c/kpca/model.cpfm");
@@ -228,8 +227,7 @@ TEST(CompareFolder, NoticesThatANamedFileHasChanged) {
 TEST(CompareFolder, ADamagedCouplingCostsNoMeasurement) {
   const TempDir dir;
   write_table(dir / "t.csv", 90, 0.1);
-  auto words = table_words(dir, "c", {"--steps", "3", "--law", "gaussian", "--law", "square"});
-  std::replace(words.begin(), words.end(), std::string("kpca"), std::string("cpfm"));
+  auto words = table_words(dir, "c", {"--steps", "3", "--law", "gaussian", "--law", "square"}, "cpfm");
   std::erase(words, "--quiet");
   const Outcome first = run_cpfm(words);
   ASSERT_EQ(first.exit_code, 0) << first.err;
@@ -250,8 +248,7 @@ TEST(CompareFolder, ADamagedCouplingCostsNoMeasurement) {
 TEST(CompareFolder, MakesADamagedModelOfATrainedMethodAgain) {
   const TempDir dir;
   write_table(dir / "t.csv", 90, 0.1);
-  auto words = table_words(dir, "c", {"--steps", "3"});
-  std::replace(words.begin(), words.end(), std::string("kpca"), std::string("vae"));
+  auto words = table_words(dir, "c", {"--steps", "3"}, "vae");
   std::erase(words, "--quiet");
   ASSERT_EQ(run_cpfm(words).exit_code, 0);
   const fs::path model = dir / "c/vae/model.cpfm";
@@ -279,8 +276,7 @@ TEST(CompareFolder, MakesADamagedModelOfATrainedMethodAgain) {
 TEST(CompareFolder, FinishesWhatHasItsModelAlready) {
   const TempDir dir;
   write_table(dir / "t.csv", 90, 0.1);
-  auto words = table_words(dir, "c", {"--steps", "3"});
-  std::replace(words.begin(), words.end(), std::string("kpca"), std::string("vae,kpca"));
+  auto words = table_words(dir, "c", {"--steps", "3"}, "vae,kpca");
   std::erase(words, "--quiet");
   const Outcome first = run_cpfm(words);
   ASSERT_EQ(first.exit_code, 0) << first.err;
@@ -321,8 +317,7 @@ TEST(CompareFolder, WhatIsFinishedNeedsNoConfiguration) {
 TEST(CompareFolder, AReportThatFailedIsWrittenTheNextTime) {
   const TempDir dir;
   write_table(dir / "t.csv", 90, 0.1);
-  auto words = table_words(dir, "c", {"--steps", "3"});
-  std::replace(words.begin(), words.end(), std::string("kpca"), std::string("vae"));
+  auto words = table_words(dir, "c", {"--steps", "3"}, "vae");
   const Outcome first = run_cpfm(words);
   ASSERT_EQ(first.exit_code, 0) << first.err;
   const fs::path model = dir / "c/vae/model.cpfm", report = dir / "c/vae/report.html";
@@ -340,8 +335,7 @@ TEST(CompareFolder, AReportThatFailedIsWrittenTheNextTime) {
 TEST(CompareFolder, AFileThatIsNoCouplingIsMadeAgain) {
   const TempDir dir;
   write_table(dir / "t.csv", 90, 0.1);
-  auto words = table_words(dir, "c", {"--steps", "3"});
-  std::replace(words.begin(), words.end(), std::string("kpca"), std::string("cpfm"));
+  auto words = table_words(dir, "c", {"--steps", "3"}, "cpfm");
   const Outcome first = run_cpfm(words);
   ASSERT_EQ(first.exit_code, 0) << first.err;
   const fs::path folder = dir / "c/cpfm";

@@ -229,8 +229,8 @@ TEST(Compare, OneMethodThatFailsKeepsNoOtherFromTheTable) {
 TEST(Compare, WhatIsAskedForWronglyIsNoFailureOfAMethod) {
   const TempDir dir;
   write_table(dir / "t.csv", 90, 0.1);
-  std::vector<std::string> words = table_words(dir, "c", {"--kernel", "haet", "--gwot-kernel", "heat", "--steps", "2"});
-  std::replace(words.begin(), words.end(), std::string("kpca"), std::string("cpfm,kpca"));
+  std::vector<std::string> words =
+      table_words(dir, "c", {"--kernel", "haet", "--gwot-kernel", "heat", "--steps", "2"}, "cpfm,kpca");
   const Outcome outcome = run_cpfm(words);
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_CONTAINS(outcome.err, "cpfm: --kernel: unknown kernel 'haet'");
@@ -351,8 +351,7 @@ TEST(Compare, TellsTheParametersAndWhatWasSeen) {
   EXPECT_TRUE(fs::exists(dir / "c/originals.png"));
   // A batch holds no more than there is: 72 of 90 rows, of which 3 are held out.
   write_table(dir / "t.csv", 90, 0.1);
-  auto words = table_words(dir, "d", {"--steps", "3", "--batch", "500", "--validation", "0.05"});
-  std::replace(words.begin(), words.end(), std::string("kpca"), std::string("vae"));
+  auto words = table_words(dir, "d", {"--steps", "3", "--batch", "500", "--validation", "0.05"}, "vae");
   const Outcome small = run_cpfm(words);
   ASSERT_EQ(small.exit_code, 0) << small.err;
   EXPECT_CONTAINS(read_bytes(dir / "d/table.md"), ", 207 samples seen");
@@ -377,8 +376,7 @@ TEST(Compare, TellsHowManySamplesAreJudged) {
 TEST(Compare, OneCallOfTheNetworkIsEnoughWhereNoFlowIsSolved) {
   const TempDir dir;
   write_table(dir / "t.csv", 90, 0.1);
-  auto words = table_words(dir, "c", {"--calls", "1", "--steps", "3"});
-  std::replace(words.begin(), words.end(), std::string("kpca"), std::string("vae,diffae,kpca"));
+  auto words = table_words(dir, "c", {"--calls", "1", "--steps", "3"}, "vae,diffae,kpca");
   const Outcome outcome = run_cpfm(words);
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(outcome.json()["methods"].size(), 3u);

@@ -29,7 +29,7 @@ inline void write_table(const std::filesystem::path& file, int rows, double shif
   write_bytes(file, text);
 }
 inline std::vector<std::string> table_words(const TempDir& dir, const std::string& out,
-                                            const std::vector<std::string>& more) {
+                                            const std::vector<std::string>& more, const std::string& methods = "kpca") {
   std::vector<std::string> words{"compare",
                                  (dir / "t.csv").string(),
                                  "--labels",
@@ -37,7 +37,7 @@ inline std::vector<std::string> table_words(const TempDir& dir, const std::strin
                                  "-o",
                                  (dir / out).string(),
                                  "--methods",
-                                 "kpca",
+                                 methods,
                                  "--runs",
                                  "1",
                                  "--standardize",

@@ -1,4 +1,5 @@
-// What the tests of commands that take a model share: small models of digits and of a table, and words to make them.
+// What the tests of commands that take a model share: a folder, small models of digits and of a table in it, and words
+// to make them.
 #pragma once
 
 #include <fmt/format.h>
@@ -18,23 +19,32 @@
 
 namespace cpfm::test {
 
-// A tiny model of a hundred digits, made once.
-class FlowCommands : public ::testing::Test {
+// A folder that the tests of a suite share; the suite makes it, with what it needs in it.
+class CommandsInAFolder : public ::testing::Test {
  protected:
   // One thread: the work is tiny, and threads of libtorch that share busy cores wait for each other for seconds.
   static Outcome run_cpfm(std::vector<std::string> words, const RunOptions& options = {}) {
     words.insert(words.end(), {"--threads", "1"});
     return test::run_cpfm(words, options);
   }
+  static void TearDownTestSuite() {
+    delete dir_;
+    dir_ = nullptr;
+  }
+  static std::string path(const std::string& name) { return (*dir_ / name).string(); }
+
+  static inline TempDir* dir_ = nullptr;
+  static inline nlohmann::json made_;  // what the command told that made the suite's model
+};
+
+// A tiny model of a hundred digits, made once.
+class FlowCommands : public CommandsInAFolder {
+ protected:
   static void SetUpTestSuite() {
     dir_ = new TempDir;
     const Outcome made = run_cpfm(fit_words("run", {"--steps", "6"}));
     ASSERT_EQ(made.exit_code, 0) << made.err;
     made_ = made.json();
-  }
-  static void TearDownTestSuite() {
-    delete dir_;
-    dir_ = nullptr;
   }
   static std::vector<std::string> fit_words(const std::string& run, const std::vector<std::string>& more) {
     std::vector<std::string> words{"fit",      "digits", "--limit",  "100",    "-o",        path(run),
@@ -43,7 +53,6 @@ class FlowCommands : public ::testing::Test {
     words.insert(words.end(), more.begin(), more.end());
     return words;
   }
-  static std::string path(const std::string& name) { return (*dir_ / name).string(); }
   static std::string model() { return path("run/model.cpfm"); }
 
   // A table of 60 rows of the features a, b and c, a class (k) and a property (m), its columns in this order.
@@ -110,9 +119,6 @@ class FlowCommands : public ::testing::Test {
     };
     return run_cpfm(words, options);
   }
-
-  static inline TempDir* dir_ = nullptr;
-  static inline nlohmann::json made_;
 };
 
 }  // namespace cpfm::test

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "flow_commands.hpp"
 #include "support/program.hpp"
 
 // As in flow_commands_test.cpp.
@@ -14,12 +15,8 @@ namespace {
 namespace fs = std::filesystem;
 
 // A tiny model of eighty small molecules, made once; the property counts their oxygens.
-class MoleculeCommands : public ::testing::Test {
+class MoleculeCommands : public CommandsInAFolder {
  protected:
-  static Outcome run_cpfm(std::vector<std::string> words, const RunOptions& options = {}) {
-    words.insert(words.end(), {"--threads", "1"});
-    return test::run_cpfm(words, options);
-  }
   static void SetUpTestSuite() {
     dir_ = new TempDir;
     std::string table = "smiles,polarity\n", unseen = "smiles,polarity\n";
@@ -41,11 +38,6 @@ class MoleculeCommands : public ::testing::Test {
     ASSERT_EQ(made.exit_code, 0) << made.err;
     made_ = made.json();
   }
-  static void TearDownTestSuite() {
-    delete dir_;
-    dir_ = nullptr;
-  }
-  static std::string path(const std::string& name) { return (*dir_ / name).string(); }
   static std::vector<std::string> fit_words(const std::string& run, const std::vector<std::string>& more) {
     std::vector<std::string> words{"fit",
                                    path("train.csv"),
@@ -70,12 +62,7 @@ class MoleculeCommands : public ::testing::Test {
     words.insert(words.end(), more.begin(), more.end());
     return words;
   }
-
-  static TempDir* dir_;
-  static nlohmann::json made_;
 };
-TempDir* MoleculeCommands::dir_ = nullptr;
-nlohmann::json MoleculeCommands::made_;
 
 TEST_F(MoleculeCommands, FitWritesAModelWithItsAutoencoderAndDrawsMolecules) {
   for (const char* file :
